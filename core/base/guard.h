@@ -1,0 +1,57 @@
+/*
+ * Guards and their deletion probes.
+ *
+ * A guard is one place in the code that a law rests on. In the test build (PROCTOR_TEST_BUILD) the
+ * environment variable PROCTOR_WITHOUT=ID[,ID...] takes the named guards out, so that a test can show
+ * that its law then goes red. A release build has no switch: guard_holds() is the constant true, and
+ * neither the variable's name nor an id is in the binary (tests/house checks it).
+ *
+ * Ids are listed in GUARDS below, once; using one that is not listed does not compile.
+ */
+#ifndef CORE_BASE_GUARD_H
+#define CORE_BASE_GUARD_H
+
+#include <stdbool.h>
+
+/* X(identifier, "id", "what goes when it is taken out", "laws that must go red") */
+#define GUARDS(X) \
+	X(GUARD_CGROUP_KILL, "cgroup-kill", "boundary_kill() writes nothing", "K1 K2 K3") \
+	X(GUARD_CGROUP_BIRTH, "cgroup-birth", "no CLONE_INTO_CGROUP at birth", "K5") \
+	X(GUARD_EXEC_STATUS, "exec-status", "a failed exec is not reported", "K6") \
+	X(GUARD_NO_FOLLOW, "no-follow", "the collector follows symbolic links", "E3 E4 E5") \
+	X(GUARD_TYPE_CHECK, "type-check", "the collector takes every file type for a regular file", "E3 E5") \
+	X(GUARD_NON_BLOCK, "non-block", "the collector opens without O_NONBLOCK", "E4") \
+	X(GUARD_OUTPUT_CAP, "output-cap", "output is kept without a cap", "E6") \
+	X(GUARD_SEALED_ENVIRONMENT, "sealed-environment", "a candidate inherits the worker's environment", "E7") \
+	X(GUARD_DESCRIPTORS, "descriptors", "inherited descriptors stay open", "layer") \
+	X(GUARD_COLLECT_BOUNDS, "collect-bounds", "the collector's bounds of E1 are not checked", "E1 E2") \
+	X(GUARD_PIDS_LIMIT, "pids-limit", "no limit on the number of processes is set", "K13") \
+	X(GUARD_NO_NEW_PRIVS, "no-new-privs", "no_new_privs is not set", "layer") \
+	X(GUARD_CAPABILITIES, "capabilities", "the candidate keeps its capabilities", "layer") \
+	X(GUARD_SECCOMP, "seccomp", "no filter is loaded", "layer") \
+	X(GUARD_LANDLOCK, "landlock", "no Landlock domain is entered", "layer") \
+	X(GUARD_NETWORK, "network", "no network namespace of the run's own", "layer")
+
+enum guard {
+#define X(identifier, id, what, laws) identifier,
+	GUARDS(X)
+#undef X
+};
+
+#ifdef PROCTOR_TEST_BUILD
+bool guard_holds(enum guard guard);
+/* The variable as it stands ("PROCTOR_WITHOUT=..."), to hand on to our own programs inside a boundary; NULL when unset. */
+const char *guard_environment(void);
+#else
+static inline __attribute__((always_inline)) bool guard_holds(enum guard guard)
+{
+	(void)guard;
+	return true;
+}
+static inline const char *guard_environment(void)
+{
+	return (void *)0;
+}
+#endif
+
+#endif

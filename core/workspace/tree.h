@@ -1,0 +1,70 @@
+/*
+ * A tree: what a workspace holds, as sorted paths with digests; the bytes are in a store.
+ *
+ * Entries are sorted by path (bytes). Regular files and symbolic links carry a blob; directories are
+ * listed too, so that an empty one is not lost. Paths are relative, '/'-separated, of any bytes but NUL.
+ * Life cycle: tree_init, use, tree_release. A tree owns its entries' memory.
+ */
+#ifndef CORE_WORKSPACE_TREE_H
+#define CORE_WORKSPACE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/digest.h"
+#include "core/workspace/store.h"
+#include <proctor/error.h>
+
+enum tree_type { TREE_FILE, TREE_DIRECTORY, TREE_LINK };
+
+struct tree_entry {
+	char *path;
+	enum tree_type type;
+	uint32_t mode;			/* permission bits, 07777; of a link 0777 */
+	uint64_t size;			/* bytes of the content or of the link's target; 0 for a directory */
+	char blob[STORE_ID];		/* empty for a directory */
+	char sha256[DIGEST_HEX];	/* of the raw content (for a link: of its target); empty for a directory */
+};
+
+struct tree {
+	struct tree_entry *entries;
+	size_t count;
+	size_t allocated;
+};
+
+void tree_init(struct tree *tree);
+void tree_release(struct tree *tree);
+int tree_copy(const struct tree *from, struct tree *ret_tree);
+
+/* Appends without sorting (tree_sort when done); takes a copy of the path. -EEXIST is found by tree_sort. */
+int tree_add(struct tree *tree, const char *path, enum tree_type type, uint32_t mode, uint64_t size,
+	     const char *blob, const char *sha256);
+int tree_sort(struct tree *tree, struct pr_error *error);
+const struct tree_entry *tree_find(const struct tree *tree, const char *path);
+
+/*
+ * Writes the tree as a subject stream (stream.h) to a seekable fd, for the program inside a boundary to
+ * unpack: first `root` WORKSPACE entries, then each of `home` below HOME. Ends with the end record.
+ */
+struct tree_home_file {
+	const char *path;	/* relative to HOME */
+	uint32_t mode;
+	const void *bytes;
+	size_t length;
+};
+int tree_write_stream(struct store *store, const struct tree *tree, const struct tree_home_file *home,
+		      size_t home_count, int fd, struct pr_error *error);
+
+/*
+ * Restores the entries of `subject` that match one of `globs` (glob.h) into `tree`: changed ones are
+ * put back, added ones that match are removed. `*ret_changed` counts them. What matches nothing stays.
+ */
+int tree_protect(const struct tree *subject, struct tree *tree, const char *const *globs, size_t glob_count,
+		 size_t *ret_changed, struct pr_error *error);
+
+/* The store's tree object for these entries (git's own layout), for the record. */
+int tree_write_object(struct store *store, const struct tree *tree, char ret_id[static STORE_ID], struct pr_error *error);
+
+#endif
