@@ -1,0 +1,3 @@
+#!/bin/sh
+# Sleeps past its wall clock.
+exec sleep 600
