@@ -108,6 +108,12 @@ static void count_cgroups(const char *path, struct counting *counting, int depth
 			count_cgroups(below, counting, depth + 1);
 			continue;
 		}
+		int owner;
+		char owner_path[4096] = "";
+		if (sscanf(entry->d_name, "proctor-%d-", &owner) == 1)
+			executable(owner, owner_path, sizeof owner_path);
+		if (foreign(owner_path, counting->build))
+			continue;
 		_cleanup_close_ int fd = open(below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0 || belongs_to_others(fd, counting->build, depth))
 			continue;
