@@ -23,4 +23,7 @@ int canonical_digest(const struct json *value, char ret_tagged[static DIGEST_TAG
 /* One finite double, as repr() of Python writes it ("1.0", "1e+16", "-0.0"). Returns its length. */
 size_t canonical_double(double number, char ret_text[static CANONICAL_DOUBLE]);
 
+/* Appends a string in its quotes, escaped as above. The bytes are valid UTF-8 (the caller's word). */
+int canonical_string(const char *bytes, size_t length, struct buffer *out);
+
 #endif

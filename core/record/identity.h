@@ -3,7 +3,8 @@
  *
  * One table says for each artefact its prefix and what counts: everything but the id's own member
  * (snapshot, finding, patch, reward, task), or a list of members alone (episode, trace and its events,
- * test command). Members beside the list do not move the id; a listed member that is missing is -EBADMSG.
+ * test command). Members beside a list do not move the id; a listed one that is missing is left out, as in the
+ * reference evaluator (whether it may be missing is the caller's to know).
  */
 #ifndef CORE_RECORD_IDENTITY_H
 #define CORE_RECORD_IDENTITY_H

@@ -5,7 +5,7 @@
  * typed fault and its place. Refused: duplicate keys, invalid UTF-8, lone surrogates, depth over 64,
  * integers outside -2^63 ... 2^64-1, doubles that overflow (1e400), NaN and Infinity, `1.`, `.5`, `+1`,
  * `007`, raw control characters in strings, a byte order mark, comments (unless asked for), trailing
- * commas, text after the value, and input over the caller's limit.
+ * commas, text after the value, input over the caller's limit, and more than JSON_VALUES values.
  *
  * Places: line and column count from 1; a column is in characters (Unicode code points; a tab is one).
  * A node of json_read() knows where its value begins; a member also where its key begins. Built nodes
@@ -28,6 +28,7 @@
 #include <proctor/error.h>
 
 #define JSON_DEPTH 64		/* arrays and objects within one another */
+#define JSON_VALUES 1000000	/* values of one text: a bound of ours on memory, some 100 bytes a value */
 
 enum json_kind {
 	JSON_NULL,
@@ -58,12 +59,12 @@ struct json {
 		} string;
 		struct {
 			struct json **items;
-			size_t count, room;
+			uint32_t count, room;
 		} array;
 		struct {
 			struct json_member *members;	/* in the order written */
 			uint32_t *sorted;		/* member numbers by key, code point order */
-			size_t count, room;
+			uint32_t count, room;
 		} object;
 	};
 };
@@ -81,6 +82,7 @@ struct json_member {
 #define JSON_FAULTS(X) \
 	X(JSON_FAULT_NONE, "no fault") \
 	X(JSON_FAULT_TOO_LONG, "the text is longer than allowed") \
+	X(JSON_FAULT_TOO_MANY, "more than 1000000 values") \
 	X(JSON_FAULT_MEMORY, "out of memory") \
 	X(JSON_FAULT_BYTE_ORDER_MARK, "a byte order mark stands at the start") \
 	X(JSON_FAULT_UTF8, "invalid UTF-8") \
@@ -122,7 +124,7 @@ enum {
 
 /*
  * Reads one value. `limit` is the most bytes taken (0: none). Fails with -EBADMSG (the text is not what
- * it should be), -EFBIG (over the limit), -ENOMEM; `ret_fault` (may be NULL) then says what and where.
+ * it should be), -EFBIG (over the limit, or over JSON_VALUES), -ENOMEM; `ret_fault` (may be NULL) then says what and where.
  */
 int json_read(const void *bytes, size_t length, size_t limit, unsigned flags, struct json **ret_value,
 	      struct json_fault *ret_fault);
