@@ -1,0 +1,22 @@
+/*
+ * Where this process's cgroups are, by /proc/self/mountinfo and /proc/self/cgroup alone (never by the
+ * build, the distribution or a fixed path): unified, hybrid and legacy hosts, mounts of a sub-tree.
+ */
+#ifndef CORE_CONTAINMENT_HOST_H
+#define CORE_CONTAINMENT_HOST_H
+
+#include <stddef.h>
+
+#include <proctor/error.h>
+
+/*
+ * The directory of our own cgroup. `controller` NULL: of the unified hierarchy (the "0::" line and a
+ * cgroup2 mount); else of the v1 hierarchy that holds that controller. -ENOENT where there is none.
+ */
+int host_own_cgroup(const char *controller, char *ret_path, size_t size, struct pr_error *error);
+
+/* The same from given texts, for tests. */
+int host_find_cgroup(const char *mountinfo, const char *cgroup, const char *controller, char *ret_path, size_t size,
+		     struct pr_error *error);
+
+#endif

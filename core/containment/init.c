@@ -1,0 +1,306 @@
+/*
+ * proctor-init: our program inside a boundary; static, pid 1 of its pid namespace, behind every layer.
+ *
+ *   proctor-init init  SUBJECT CWD -- COMMAND...    unpacks the subject (SUBJECT "1"), starts the command as the
+ *                                                   candidate's id, reports its end, and stays until it is killed:
+ *                                                   its own exit would kill the rest before it was counted
+ *   proctor-init collect GLOB...                    walks the workspace at INIT_WORKSPACE into INIT_STREAM
+ *   proctor-init canary N                           the worker's dry run: N daemons that never end (double fork, setsid)
+ *
+ * It trusts its arguments (the worker's) and nothing else. It keeps no descriptor and no capability that the
+ * candidate could get at, installs no signal handler (a pid 1 without one cannot be signalled from inside) and is
+ * not dumpable. The environment it was started with is the candidate's, whole.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/guard.h"
+#include "core/containment/birth.h"
+#include "core/containment/report.h"
+#include "core/workspace/inside/collect.h"
+#include "core/workspace/inside/unpack.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+#define OPEN_FILES 65536
+#define COLLECT_FAILED 70	/* exit status: the stream could not be written whole */
+
+extern char **environ;
+
+static void tell(enum report_kind kind, int value, const char *step)
+{
+	struct report report = { .kind = kind, .value = value };
+	if (step) {
+		size_t length = strlen(step);
+		memcpy(report.step, step, length < sizeof report.step ? length : sizeof report.step - 1);
+	}
+	while (send(INIT_REPORT, &report, sizeof report, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+static _Noreturn void wait_to_be_killed(void)
+{
+	/* Reaps what is reparented to us meanwhile; with nothing left to reap it sleeps. */
+	for (;;)
+		if (waitpid(-1, NULL, 0) < 0 && errno == ECHILD)
+			pause();
+}
+
+static _Noreturn void give_up(int code, const char *step)
+{
+	tell(REPORT_SETUP_FAILED, code, step);
+	wait_to_be_killed();
+}
+
+/* What the worker ignores or blocks would be inherited over exec. */
+static void reset_signals(void)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+}
+
+static int set_limit(int resource, rlim_t wanted)
+{
+	struct rlimit limit;
+	if (getrlimit(resource, &limit) < 0)
+		return -errno;
+	if (limit.rlim_max != RLIM_INFINITY && wanted > limit.rlim_max)
+		wanted = limit.rlim_max;
+	limit = (struct rlimit){ wanted, wanted };
+	return setrlimit(resource, &limit) < 0 ? -errno : 0;
+}
+
+/* No core files; enough descriptors for what agents run; processes are the cgroup's business. */
+static int set_limits(void)
+{
+	int r = set_limit(RLIMIT_CORE, 0);
+	return r < 0 ? r : set_limit(RLIMIT_NOFILE, OPEN_FILES);
+}
+
+/*
+ * The bounding set first, while CAP_SETPCAP is there; then the ids, which clears the rest (capabilities(7),
+ * "Effect of user ID changes"); then the rest by hand, in case it did not.
+ */
+static int enter_candidate_id(void)
+{
+	int r = privileges_bound(0);
+	if (r < 0)
+		return r;
+	if (syscall(SYS_setresgid, CANDIDATE_ID, CANDIDATE_ID, CANDIDATE_ID) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
+	    syscall(SYS_setresuid, CANDIDATE_ID, CANDIDATE_ID, CANDIDATE_ID) < 0)
+		return -errno;
+	return privileges_limit(0);
+}
+
+static int drop_everything(void)
+{
+	int r = privileges_bound(0);
+	return r < 0 ? r : privileges_limit(0);
+}
+
+/* --- the subject ------------------------------------------------------------------------------------ */
+
+static void unpack_subject(void)
+{
+	const char *step = "opening the workspace";
+	int workspace = open(WORKSPACE_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int home = open(HOME_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = workspace < 0 || home < 0 ? -errno : 0;
+	mode_t mask = umask(0);
+	/* With the candidate's file-system ids what is made belongs to it, and its quota pays. */
+	setfsgid(CANDIDATE_ID);
+	setfsuid(CANDIDATE_ID);
+	if (r == 0)
+		r = unpack(INIT_STREAM, workspace, home, &step);
+	setfsuid(0);
+	setfsgid(0);
+	umask(mask);
+	if (r < 0)
+		give_up(-r, step);
+	close(workspace);
+	close(home);
+}
+
+/* --- the command ------------------------------------------------------------------------------------ */
+
+/* The candidate's environment: ours, less what the test build hands on to us alone. */
+static void strip_environment(void)
+{
+	const char *handed = guard_environment();
+	char **to = environ;
+	for (char **from = environ; *from; from++)
+		if (*from != handed)
+			*to++ = *from;
+	*to = NULL;
+}
+
+static const char *search_path(void)
+{
+	for (char **entry = environ; *entry; entry++)
+		if (strncmp(*entry, "PATH=", 5) == 0)
+			return *entry + 5;
+	return DEFAULT_PATH;
+}
+
+/* execvp(3) without its shell for scripts that have no first line: ENOEXEC is told as it is. */
+static int exec_command(char *const *argv)
+{
+	char path[4096];
+	int kept = ENOENT;
+
+	if (strchr(argv[0], '/')) {
+		execve(argv[0], argv, environ);
+		return -errno;
+	}
+	const char *at = search_path();
+	for (;;) {
+		size_t length = strcspn(at, ":");
+		/* An empty member is the working directory: the candidate's, so it is not looked at. */
+		if (length > 0 && length + 1 + strlen(argv[0]) < sizeof path) {
+			memcpy(path, at, length);
+			path[length] = '/';
+			memcpy(path + length + 1, argv[0], strlen(argv[0]) + 1);
+			execve(path, argv, environ);
+			if (errno != ENOENT && errno != ENOTDIR)
+				kept = errno;
+		}
+		if (at[length] == '\0')
+			return -kept;
+		at += length + 1;
+	}
+}
+
+static _Noreturn void run_command(int status, const char *directory, char *const *argv)
+{
+	/* A session of its own, and no terminal to take (setsid(2)). */
+	setsid();
+	int r = dup2(status, INIT_REPORT) < 0 ? -errno : 0;
+	if (r == 0)
+		fcntl(INIT_REPORT, F_SETFD, FD_CLOEXEC);
+	if (r == 0 && guard_holds(GUARD_DESCRIPTORS) && syscall(SYS_close_range, INIT_REPORT + 1, ~0u, 0) < 0)
+		r = -errno;
+	if (r == 0)
+		r = set_limits();
+	if (r == 0)
+		r = enter_candidate_id();
+	umask(022);
+	if (r == 0 && (chdir(WORKSPACE_PATH) < 0 || chdir(directory) < 0))
+		r = -errno;
+	if (r == 0) {
+		strip_environment();
+		r = exec_command(argv);
+	}
+	int code = -r;
+	if (guard_holds(GUARD_EXEC_STATUS))
+		while (write(INIT_REPORT, &code, sizeof code) < 0 && errno == EINTR)
+			;
+	_exit(127);
+}
+
+/* Starts the command and learns over a close-on-exec pipe whether its exec worked (K6). */
+static pid_t start_command(const char *directory, char *const *argv)
+{
+	int status[2];
+	if (pipe2(status, O_CLOEXEC) < 0)
+		give_up(errno, "pipe");
+	pid_t pid = fork();
+	if (pid < 0)
+		give_up(errno, "fork");
+	if (pid == 0)
+		run_command(status[1], directory, argv);
+	close(status[1]);
+	/* From here on there is nothing left to be had from us. */
+	int r = drop_everything();
+	if (r < 0)
+		give_up(-r, "dropping capabilities");
+	int code;
+	ssize_t n;
+	do
+		n = read(status[0], &code, sizeof code);
+	while (n < 0 && errno == EINTR);
+	close(status[0]);
+	if (n == sizeof code) {
+		tell(REPORT_EXEC_FAILED, code, NULL);
+		wait_to_be_killed();
+	}
+	tell(REPORT_STARTED, 0, NULL);
+	return pid;
+}
+
+static _Noreturn void run_init(const char *subject, const char *directory, char *const *argv)
+{
+	if (subject[0] == '1')
+		unpack_subject();
+	if (guard_holds(GUARD_DESCRIPTORS))
+		syscall(SYS_close_range, INIT_STREAM, ~0u, 0);
+	pid_t command = start_command(directory, argv);
+	/* Its output must end when the candidate's does, so init lets go of it. */
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, 0);
+		if (pid == command) {
+			tell(REPORT_EXITED, status, NULL);
+			wait_to_be_killed();
+		}
+		if (pid < 0 && errno != EINTR)
+			give_up(errno, "waiting for the command");
+	}
+}
+
+/* --- the dry run ------------------------------------------------------------------------------------ */
+
+static _Noreturn void run_canaries(int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (fork() != 0)
+			continue;
+		setsid();
+		if (fork() != 0)
+			_exit(0);
+		for (;;)
+			pause();
+	}
+	tell(REPORT_STARTED, 0, NULL);
+	wait_to_be_killed();
+}
+
+/* --- the collector ---------------------------------------------------------------------------------- */
+
+static int run_collect(const char *const *scratch, size_t count)
+{
+	struct workspace_limits limits = WORKSPACE_LIMITS_E1;
+	/* What came is a detached mount's root, opened for its path only. */
+	int root = openat(INIT_WORKSPACE, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return COLLECT_FAILED;
+	return collect(root, INIT_STREAM, &limits, scratch, count) < 0 ? COLLECT_FAILED : 0;
+}
+
+int main(int argc, char **argv)
+{
+	reset_signals();
+	/* exec made us dumpable again: /proc/1/mem must not open for the candidate (prctl(2)). */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (argc >= 6 && strcmp(argv[1], "init") == 0 && strcmp(argv[4], "--") == 0)
+		run_init(argv[2], argv[3], argv + 5);
+	if (argc >= 2 && strcmp(argv[1], "collect") == 0)
+		return run_collect((const char *const *)argv + 2, (size_t)argc - 2);
+	if (argc == 3 && strcmp(argv[1], "canary") == 0)
+		run_canaries(atoi(argv[2]));
+	return 64;
+}

@@ -1,0 +1,154 @@
+/* The outer namespace of outer.h. */
+#include "core/containment/outer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/buffer.h"
+#include "core/base/io.h"
+
+struct subordinate {
+	unsigned long first, count;
+};
+
+/* The first range of the user, named by login name or by number (subuid(5)). */
+static int find_range(const char *file, struct subordinate *ret_range, struct pr_error *error)
+{
+	_cleanup_buffer_ struct buffer text = BUFFER_INIT;
+	struct passwd *entry = getpwuid(getuid());
+	char number[32];
+	snprintf(number, sizeof number, "%u", (unsigned)getuid());
+	io_read_file(AT_FDCWD, file, 1u << 20, &text);
+	for (const char *line = text.data; line && *line;) {
+		const char *end = strchrnul(line, '\n');
+		const char *colon = memchr(line, ':', (size_t)(end - line));
+		size_t length = colon ? (size_t)(colon - line) : 0;
+		bool ours = colon && ((strlen(number) == length && memcmp(line, number, length) == 0) ||
+				      (entry && strlen(entry->pw_name) == length && memcmp(line, entry->pw_name, length) == 0));
+		if (ours && sscanf(colon, ":%lu:%lu", &ret_range->first, &ret_range->count) == 2 && ret_range->count >= 2)
+			return 0;
+		line = *end ? end + 1 : end;
+	}
+	pr_error_set(error, ENOENT, "no boundary: %s gives the user %s no range of subordinate ids", file,
+		     entry ? entry->pw_name : number);
+	return pr_error_remedy(error, "as root: usermod --add-subuids 200000-265535 --add-subgids 200000-265535 %s",
+			       entry ? entry->pw_name : number);
+}
+
+/* newuidmap PID 0 OWN 1 1 FIRST COUNT */
+static int run_mapper(const char *program, pid_t target, unsigned own, const struct subordinate *range, struct pr_error *error)
+{
+	char pid_text[32], own_text[32], first[32], count[32];
+	snprintf(pid_text, sizeof pid_text, "%ld", (long)target);
+	snprintf(own_text, sizeof own_text, "%u", own);
+	snprintf(first, sizeof first, "%lu", range->first);
+	snprintf(count, sizeof count, "%lu", range->count);
+	pid_t pid = fork();
+	if (pid < 0)
+		return pr_error_errno(error, errno, "starting %s", program);
+	if (pid == 0) {
+		execlp(program, program, pid_text, "0", own_text, "1", "1", first, count, (char *)NULL);
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	int status;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+		pr_error_set(error, ENOENT, "no boundary: the program %s is not there", program);
+		return pr_error_remedy(error, "as root: apt-get install uidmap");
+	}
+	pr_error_set(error, EPERM, "no boundary: %s did not map the range %lu:%lu", program, range->first, range->count);
+	return pr_error_remedy(error, "it must be set-user-ID root, and the range this user's own in /etc/subuid and /etc/subgid");
+}
+
+/* The mapping is written from outside: by a child that stayed in the old namespace. */
+static int map_from_outside(int ready, int done, const struct subordinate *uids, const struct subordinate *gids)
+{
+	struct pr_error error = { 0 };
+	char byte;
+	if (read(ready, &byte, 1) != 1)
+		return 1;
+	int r = run_mapper("newuidmap", getppid(), getuid(), uids, &error);
+	if (r == 0)
+		r = run_mapper("newgidmap", getppid(), getgid(), gids, &error);
+	io_write_all(done, &error, sizeof error);
+	return r < 0;
+}
+
+static int enter(const struct subordinate *uids, const struct subordinate *gids, struct pr_error *error)
+{
+	int ready[2], done[2];
+	if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(done, O_CLOEXEC) < 0)
+		return pr_error_errno(error, errno, "making a pipe");
+	pid_t helper = fork();
+	if (helper < 0)
+		return pr_error_errno(error, errno, "starting a helper");
+	if (helper == 0) {
+		close(ready[1]);
+		_exit(map_from_outside(ready[0], done[1], uids, gids));
+	}
+	close(ready[0]);
+	close(done[1]);
+	int r = 0;
+	if (unshare(CLONE_NEWUSER) < 0) {
+		r = pr_error_errno(error, errno, "no boundary: taking a user namespace");
+		pr_error_remedy(error, "sysctl kernel.unprivileged_userns_clone=1 (Debian), "
+				"kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), user.max_user_namespaces above 0");
+	} else if (write(ready[1], "r", 1) != 1) {
+		r = pr_error_errno(error, errno, "asking for the id maps");
+	}
+	close(ready[1]);
+	struct pr_error answer;
+	if (r == 0 && read(done[0], &answer, sizeof answer) != sizeof answer)
+		r = pr_error_set(error, EPROTO, "no boundary: the helper that maps ids went away");
+	else if (r == 0 && answer.code != 0) {
+		*error = answer;
+		r = -answer.code;
+	}
+	close(done[0]);
+	while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
+		;
+	return r;
+}
+
+int outer_enter(char **argv, struct pr_error *error)
+{
+	struct subordinate uids, gids;
+	if (geteuid() == 0)
+		return 0;
+	int r = find_range("/etc/subuid", &uids, error);
+	if (r == 0)
+		r = find_range("/etc/subgid", &gids, error);
+	if (r == 0)
+		r = enter(&uids, &gids, error);
+	if (r < 0)
+		return r;
+	/* An unmapped 0 range would leave us nobody; as 0 of the namespace we hold its capabilities over exec. */
+	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return pr_error_errno(error, errno, "becoming 0 of the outer user namespace");
+	size_t count = 0;
+	while (argv[count])
+		count++;
+	char **again = calloc(count + 3, sizeof *again);
+	char size[32];
+	if (!again)
+		return pr_error_errno(error, ENOMEM, "executing the worker anew");
+	snprintf(size, sizeof size, "%lu", uids.count < gids.count ? uids.count : gids.count);
+	again[0] = argv[0];
+	again[1] = (char *)"--outer";
+	again[2] = size;
+	for (size_t i = 1; i < count; i++)
+		again[i + 2] = argv[i];
+	execv("/proc/self/exe", again);
+	r = pr_error_errno(error, errno, "executing the worker anew");
+	free(again);
+	return r;
+}

@@ -1,0 +1,381 @@
+/* The life of a run (run.h). */
+#include "core/containment/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "core/base/clock.h"
+#include "core/base/guard.h"
+#include "core/base/io.h"
+#include "core/containment/kill.h"
+#include "core/containment/report.h"
+#include "core/containment/template.h"
+
+#define DRAIN_NS (30 * NS_PER_S)	/* K7 */
+#define REAP_MS 1000
+#define TMP_BYTES (UINT64_C(512) << 20)
+#define SHM_BYTES (UINT64_C(256) << 20)
+#define CANDIDATE_EXTRA_PROCESSES 1	/* init */
+
+const char *run_outcome_name(enum run_outcome outcome)
+{
+	static const char *const names[] = {
+#define X(identifier, name) [identifier] = name,
+		RUN_OUTCOMES(X)
+#undef X
+	};
+	return names[outcome];
+}
+
+/* How long we wait for `populated 0`; a deletion probe that took the kill out need not wait for all of it. */
+static int64_t drain_ns(void)
+{
+#ifdef PROCTOR_TEST_BUILD
+	const char *text = getenv("PROCTOR_DRAIN_MS");
+	if (text)
+		return atoll(text) * NS_PER_MS;
+#endif
+	return DRAIN_NS;
+}
+
+static struct id_pair *pair_take(struct worker *worker, struct run *of, struct pr_error *error)
+{
+	if (of) {
+		of->ids->holders++;
+		return of->ids;
+	}
+	struct id_pair *pair = calloc(1, sizeof *pair);
+	if (!pair) {
+		pr_error_errno(error, ENOMEM, "starting a run");
+		return NULL;
+	}
+	if (id_range_take(&worker->ids, &pair->base, error) < 0) {
+		free(pair);
+		return NULL;
+	}
+	pair->holders = 1;
+	return pair;
+}
+
+static void pair_give_back(struct worker *worker, struct id_pair *pair)
+{
+	if (!pair || --pair->holders > 0)
+		return;
+	id_range_give_back(&worker->ids, pair->base);
+	free(pair);
+}
+
+static void run_release(struct worker *worker, struct run *run)
+{
+	cgroup_leaf_release(&run->leaf);
+	cleanup_close(&run->pidfd);
+	cleanup_close(&run->report);
+	cleanup_close(&run->workspace);
+	cleanup_close(&run->user_namespace);
+	pair_give_back(worker, run->ids);
+	free(run);
+}
+
+static void fill_mounts(const struct run_request *request, struct mounts_plan *plan)
+{
+	uint64_t inodes = request->workspace_inodes;
+	snprintf(plan->workspace, sizeof plan->workspace, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%d,gid=%d",
+		 request->workspace_bytes, inodes, CANDIDATE_ID, CANDIDATE_ID);
+	snprintf(plan->tmp, sizeof plan->tmp, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", TMP_BYTES, inodes);
+	snprintf(plan->home, sizeof plan->home, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%d,gid=%d", TMP_BYTES,
+		 inodes, CANDIDATE_ID, CANDIDATE_ID);
+	snprintf(plan->shm, sizeof plan->shm, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", SHM_BYTES, inodes);
+}
+
+/* tmpfs pages are charged to the cgroup too: a full workspace must be ENOSPC, not an OOM kill. */
+static struct cgroup_limits leaf_limits(const struct run_request *request)
+{
+	struct cgroup_limits limits = request->limits;
+	if (limits.processes)
+		limits.processes += CANDIDATE_EXTRA_PROCESSES;
+	if (limits.memory_bytes)
+		limits.memory_bytes += request->workspace_bytes + 2 * TMP_BYTES + SHM_BYTES;
+	return limits;
+}
+
+#define INIT_ARGUMENTS 8
+
+/* proctor-init's arguments; the vector is the caller's, its strings are borrowed. */
+static char **init_arguments(const struct run_request *request, char *number, size_t size)
+{
+	size_t count = 0;
+	while (request->argv && request->argv[count])
+		count++;
+	char **argv = calloc(count + INIT_ARGUMENTS, sizeof *argv);
+	size_t used = 0;
+	if (!argv)
+		return NULL;
+	argv[used++] = (char *)"proctor-init";
+	if (request->canaries) {
+		snprintf(number, size, "%u", request->canaries);
+		argv[used++] = (char *)"canary";
+		argv[used++] = number;
+		return argv;
+	}
+	if (request->kind == BIRTH_COLLECTOR) {
+		argv[used++] = (char *)"collect";
+	} else {
+		argv[used++] = (char *)"init";
+		argv[used++] = (char *)(request->stream >= 0 ? "1" : "0");
+		argv[used++] = request->directory;
+		argv[used++] = (char *)"--";
+	}
+	for (size_t i = 0; i < count; i++)
+		argv[used++] = request->argv[i];
+	return argv;
+}
+
+extern char **environ;
+
+/* The candidate's environment alone (E7); a test build hands its switches on to proctor-init, which strips them. */
+static char **init_environment(const struct run_request *request)
+{
+	size_t count = 0, inherited = 0;
+	while (request->environment && request->environment[count])
+		count++;
+	if (!guard_holds(GUARD_SEALED_ENVIRONMENT))
+		while (environ[inherited])
+			inherited++;
+	char **environment = calloc(count + inherited + 2, sizeof *environment);
+	size_t used = 0;
+	if (!environment)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		environment[used++] = request->environment[i];
+	for (size_t i = 0; i < inherited; i++)
+		environment[used++] = environ[i];
+	if (guard_environment() && !inherited)
+		environment[used++] = (char *)guard_environment();
+	return environment;
+}
+
+static int give_birth(struct worker *worker, const struct run_request *request, struct run *run, struct pr_error *error)
+{
+	char number[16];
+	int pair[2];
+	_cleanup_free_ char **argv = init_arguments(request, number, sizeof number);
+	_cleanup_free_ char **envp = init_environment(request);
+	if (!argv || !envp)
+		return pr_error_errno(error, ENOMEM, "starting a run");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return pr_error_errno(error, errno, "making a socket pair");
+	run->report = pair[0];
+	_cleanup_close_ int report_child = pair[1];
+	/* Non-blocking is for us: init's end waits until its word is taken. */
+	io_set_nonblocking(report_child, false);
+
+	struct birth birth = {
+		.kind = request->kind, .leaf = &run->leaf, .ids = run->ids ? run->ids->base : 0,
+		.user_namespace = request->of ? request->of->user_namespace : -1,
+		.landlock_abi = worker->landlock_abi, .filter = &worker->filter, .image = worker->image,
+		.standard = { worker->null, request->output[0] >= 0 ? request->output[0] : worker->null,
+			      request->output[1] >= 0 ? request->output[1] : worker->null },
+		.report = report_child, .stream = request->stream, .argv = argv, .envp = envp,
+	};
+	fill_mounts(request, &birth.mounts);
+	birth.mounts.workspace_fd = request->of ? request->of->workspace : -1;
+	int r = template_get(request->root ? request->root : "host", (const char *const *)request->read_only,
+			     request->read_only_count, &birth.mounts, error);
+	if (r < 0)
+		return r;
+	r = birth_start(&birth, error);
+	run->pid = birth.pid;
+	run->pidfd = birth.pidfd;
+	run->workspace = birth.kept_workspace;
+	run->user_namespace = birth.kept_namespace;
+	if (r < 0 && birth.pid > 0) {
+		/* It was born: what is left of it goes the way of every run, and says what it failed at. */
+		run->outcome = OUTCOME_SETUP_FAILED;
+		run->error = -r;
+		snprintf(run->stage, sizeof run->stage, "%s", birth.stage);
+		return 0;
+	}
+	return r;
+}
+
+int run_start(struct worker *worker, const struct run_request *request, struct run **ret_run, struct pr_error *error)
+{
+	struct run *run = calloc(1, sizeof *run);
+	if (!run)
+		return pr_error_errno(error, ENOMEM, "starting a run");
+	run->number = request->number;
+	run->kind = request->kind;
+	run->pidfd = run->report = run->workspace = run->user_namespace = -1;
+	cgroup_leaf_init(&run->leaf);
+
+	int r = 0;
+	if (request->kind == BIRTH_RUN && !(run->ids = pair_take(worker, request->of, error)))
+		r = error ? -error->code : -ENOMEM;
+	struct cgroup_limits limits = leaf_limits(request);
+	if (r == 0)
+		r = cgroup_leaf_make(&worker->tree, request->number, &limits, &run->leaf, error);
+	if (r == 0) {
+		r = give_birth(worker, request, run, error);
+		if (r < 0)
+			cgroup_leaf_remove(&worker->tree, &run->leaf, &run->nested);
+	}
+	if (r < 0) {
+		run_release(worker, run);
+		return r;
+	}
+	worker->live++;
+	if (run->outcome == OUTCOME_SETUP_FAILED)
+		run_close(worker, run);
+	*ret_run = run;
+	return 0;
+}
+
+size_t run_poll(const struct run *run, struct pollfd ret_fds[static 3])
+{
+	size_t count = 0;
+	if (run->state == RUN_CLOSING) {
+		ret_fds[count++] = (struct pollfd){ .fd = run->leaf.events, .events = POLLPRI };
+	} else if (run->state != RUN_CLOSED) {
+		ret_fds[count++] = (struct pollfd){ .fd = run->report, .events = POLLIN };
+		ret_fds[count++] = (struct pollfd){ .fd = run->pidfd, .events = POLLIN };
+	}
+	return count;
+}
+
+static void take_wait_status(struct run *run, int status)
+{
+	if (WIFSIGNALED(status)) {
+		run->outcome = OUTCOME_SIGNALLED;
+		run->signal = WTERMSIG(status);
+	} else {
+		run->outcome = OUTCOME_EXITED;
+		run->code = WEXITSTATUS(status);
+	}
+}
+
+static void take_report(struct worker *worker, struct run *run, const struct report *report)
+{
+	switch ((enum report_kind)report->kind) {
+	case REPORT_STARTED:
+		run->state = RUN_RUNNING;
+		run->canaries_started = (unsigned)report->value;
+		return;
+	case REPORT_EXITED:
+		take_wait_status(run, report->value);
+		break;
+	case REPORT_EXEC_FAILED:
+		run->outcome = OUTCOME_EXEC_FAILED;
+		run->error = report->value;
+		break;
+	case REPORT_SETUP_FAILED:
+		run->outcome = OUTCOME_SETUP_FAILED;
+		run->error = report->value;
+		snprintf(run->stage, sizeof run->stage, "%.*s", (int)sizeof report->step - 1, report->step);
+		break;
+	}
+	run_close(worker, run);
+}
+
+static bool read_reports(struct worker *worker, struct run *run)
+{
+	struct report report;
+	bool changed = false;
+	while (run->state == RUN_STARTING || run->state == RUN_RUNNING) {
+		ssize_t n = recv(run->report, &report, sizeof report, MSG_DONTWAIT);
+		if (n != sizeof report)
+			break;
+		take_report(worker, run, &report);
+		changed = true;
+	}
+	return changed;
+}
+
+/* Init ended: a collector has done its work; the init of a run never ends by itself. */
+static bool see_death(struct worker *worker, struct run *run)
+{
+	siginfo_t info = { .si_pid = 0 };
+	if (waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+		return false;
+	if (run->kind == BIRTH_COLLECTOR && info.si_code == CLD_EXITED) {
+		run->outcome = OUTCOME_EXITED;
+		run->code = info.si_status;
+	} else {
+		run->outcome = OUTCOME_LOST;
+	}
+	run_close(worker, run);
+	return true;
+}
+
+void run_close(struct worker *worker, struct run *run)
+{
+	(void)worker;
+	if (run->state == RUN_CLOSING || run->state == RUN_CLOSED)
+		return;
+	if (run->outcome == OUTCOME_NONE)
+		run->outcome = OUTCOME_KILLED;
+	/* What is there but init was still alive, and is killed now. */
+	unsigned processes = cgroup_count(run->leaf.fd);
+	siginfo_t info = { .si_pid = 0 };
+	bool init_gone = run->pidfd < 0 ||
+			 (waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0);
+	run->killed = processes > 0 && !init_gone ? processes - 1 : processes;
+	run->closing_since_ns = clock_mono_ns();
+	run->closing_deadline_ns = run->closing_since_ns + drain_ns();
+	run->state = RUN_CLOSING;
+	boundary_kill(run->leaf.fd);
+}
+
+/* With the cgroup empty init is dead or about to be; a bounded wait all the same, the loop must not hang on it. */
+static void reap(struct run *run)
+{
+	struct pollfd one = { .fd = run->pidfd, .events = POLLIN };
+	if (run->pid <= 0)
+		return;
+	if (run->remaining == 0)
+		poll(&one, 1, REAP_MS);
+	while (waitpid(run->pid, NULL, WNOHANG) < 0 && errno == EINTR)
+		;
+	run->pid = 0;
+}
+
+static void finish(struct worker *worker, struct run *run)
+{
+	int populated = cgroup_populated(run->leaf.events);
+	run->remaining = populated > 0 ? cgroup_count(run->leaf.fd) : 0;
+	cgroup_leaf_counts(&worker->tree, &run->leaf, &run->counts);
+	reap(run);
+	run->removed = cgroup_leaf_remove(&worker->tree, &run->leaf, &run->nested) == 0;
+	run->closing_ms = (double)(clock_mono_ns() - run->closing_since_ns) / NS_PER_MS;
+	run->state = RUN_CLOSED;
+	worker->live--;
+	cleanup_close(&run->report);
+	run->report = -1;
+	cleanup_close(&run->pidfd);
+	run->pidfd = -1;
+	cgroup_leaf_release(&run->leaf);
+}
+
+bool run_step(struct worker *worker, struct run *run)
+{
+	bool changed = false;
+	if (run->state == RUN_STARTING || run->state == RUN_RUNNING) {
+		changed = read_reports(worker, run);
+		if (run->state == RUN_STARTING || run->state == RUN_RUNNING)
+			changed |= see_death(worker, run);
+	}
+	if (run->state == RUN_CLOSING &&
+	    (cgroup_populated(run->leaf.events) <= 0 || clock_mono_ns() >= run->closing_deadline_ns)) {
+		finish(worker, run);
+		changed = true;
+	}
+	return changed;
+}
+
+void run_free(struct worker *worker, struct run *run)
+{
+	run_release(worker, run);
+}

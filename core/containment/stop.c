@@ -1,0 +1,102 @@
+/* The outside stop of stop.h: the same kill, the same waiting, from another process. */
+#include "core/containment/stop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+
+#include "core/base/clock.h"
+#include "core/base/io.h"
+#include "core/containment/cgroup.h"
+#include "core/containment/kill.h"
+
+#define STOP_NS (30 * NS_PER_S)
+
+struct stopped {
+	unsigned killed, remaining, removed;
+};
+
+/* The path, from the round's own record; only a name of ours on a cgroup2 file system is ever killed. */
+static int open_parent(const char *directory, int *ret_fd, struct pr_error *error)
+{
+	char path[4096];
+	_cleanup_buffer_ struct buffer text = BUFFER_INIT;
+	snprintf(path, sizeof path, "%s/boundary.json", directory);
+	int r = io_read_file(AT_FDCWD, path, 65536, &text);
+	if (r < 0)
+		return pr_error_errno(error, -r, "reading %s", path);
+	struct json_object *object = json_tokener_parse(text.data ? text.data : "");
+	struct json_object *member;
+	const char *cgroup = object && json_object_object_get_ex(object, "cgroup", &member) ? json_object_get_string(member) : NULL;
+	const char *name = cgroup ? strrchr(cgroup, '/') : NULL;
+	r = 0;
+	if (!name || strncmp(name, "/proctor-", 9) != 0) {
+		r = pr_error_set(error, EBADMSG, "%s names no cgroup of a round", path);
+	} else {
+		struct statfs type;
+		*ret_fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (*ret_fd < 0 && errno != ENOENT)
+			r = pr_error_errno(error, errno, "opening the cgroup %s", cgroup);
+		else if (*ret_fd >= 0 && (fstatfs(*ret_fd, &type) < 0 || type.f_type != CGROUP2_SUPER_MAGIC))
+			r = pr_error_set(error, EBADMSG, "%s is no cgroup2 directory", cgroup);
+	}
+	json_object_put(object);
+	return r;
+}
+
+static void kill_leaf(int parent, const char *name, struct stopped *stopped)
+{
+	_cleanup_close_ int leaf = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (leaf < 0)
+		return;
+	/* The init of each run is ours, and is not counted. */
+	unsigned processes = cgroup_count(leaf);
+	stopped->killed += processes > 0 ? processes - 1 : 0;
+	boundary_kill(leaf);
+}
+
+static void kill_leaves(int parent, struct stopped *stopped)
+{
+	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+	for (struct dirent *entry; stream && (entry = readdir(stream));)
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			kill_leaf(parent, entry->d_name, stopped);
+}
+
+static void remove_leaves(int parent, struct stopped *stopped)
+{
+	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		unsigned nested;
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && cgroup_remove(parent, entry->d_name, &nested) == 0)
+			stopped->removed++;
+	}
+}
+
+int stop_round(const char *directory, struct pr_error *error)
+{
+	_cleanup_close_ int parent = -1;
+	struct stopped stopped = { 0 };
+	int64_t begin = clock_mono_ns();
+	int r = open_parent(directory, &parent, error);
+	if (r < 0)
+		return r;
+	if (parent >= 0) {
+		_cleanup_close_ int events = cgroup_open_events(parent);
+		cgroup_freeze(parent, true);
+		kill_leaves(parent, &stopped);
+		if (events >= 0 && cgroup_wait_empty(events, STOP_NS) < 0)
+			stopped.remaining = cgroup_count(parent);
+		remove_leaves(parent, &stopped);
+		cgroup_freeze(parent, false);
+	}
+	printf("{\"killed\":%u,\"remaining\":%u,\"removed\":%u,\"ms\":%.3f}\n", stopped.killed, stopped.remaining,
+	       stopped.removed, (double)(clock_mono_ns() - begin) / NS_PER_MS);
+	return 0;
+}

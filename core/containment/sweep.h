@@ -1,0 +1,17 @@
+/* What owners that no longer live left behind: cgroups named proctor-PID-START-NS (K9). */
+#ifndef CORE_CONTAINMENT_SWEEP_H
+#define CORE_CONTAINMENT_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes the name that a round of this process's has. */
+int sweep_own_name(char *ret_name, size_t size);
+
+/* Is `name` of the form above, of this pid namespace, and its owner dead? Never true for a live owner. */
+bool sweep_is_dead(const char *name);
+
+/* Kills, waits for and removes dead owners' cgroups below `base`; returns how many names were removed. */
+unsigned sweep_base(int base);
+
+#endif

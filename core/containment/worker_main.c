@@ -1,0 +1,176 @@
+/*
+ * proctor-worker: the only process that executes candidates. Single-threaded and small; it holds nothing but
+ * what a spawn needs, and when the core's socket closes it ends all that it started.
+ *
+ *   proctor-worker --serve FD          the core's: FD is one end of a SOCK_SEQPACKET pair
+ *   proctor-worker --stop DIRECTORY    stops a round whose core does not answer
+ *   proctor-worker --probe             tries a boundary on this host and says what was shown, as JSON
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "core/base/io.h"
+#include "core/base/place.h"
+#include "core/containment/dryrun.h"
+#include "core/containment/facts.h"
+#include "core/containment/outer.h"
+#include "core/containment/serve.h"
+#include "core/containment/stop.h"
+#include "core/containment/template.h"
+
+#define EXIT_REFUSED 2
+#define EXIT_USAGE 64
+#define RESERVED_DESCRIPTORS 16	/* a child places its own below this (birth.c) */
+#define IMAGE_MAX (64u << 20)
+
+static int usage(FILE *to)
+{
+	fprintf(to, "usage: proctor-worker --serve FD | --stop DIRECTORY | --probe\n"
+		    "The program that executes candidates; proctor-core starts it.\n");
+	return to == stdout ? 0 : EXIT_USAGE;
+}
+
+/* A child dup2()s onto the low numbers: nothing of ours may stand there but what it had at its start. */
+static int reserve_descriptors(int keep)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd < RESERVED_DESCRIPTORS - 1);
+	if (fd < 0)
+		return -errno;
+	if (keep < 0)
+		return keep;
+	return fcntl(keep, F_DUPFD_CLOEXEC, RESERVED_DESCRIPTORS);
+}
+
+/*
+ * The program inside a boundary is executed from a sealed copy in memory: through /proc/PID/exe nobody inside
+ * could ever reach the file on the host (CVE-2019-5736).
+ */
+static int load_image(struct pr_error *error)
+{
+	char path[4096];
+	_cleanup_buffer_ struct buffer bytes = BUFFER_INIT;
+	int r = place_program("proctor-init", path, sizeof path, error);
+	if (r < 0)
+		return r;
+	r = io_read_file(AT_FDCWD, path, IMAGE_MAX, &bytes);
+	if (r < 0)
+		return pr_error_errno(error, -r, "reading %s", path);
+	int fd = io_sealed_memfd("proctor-init", bytes.data, bytes.length);
+	return fd < 0 ? pr_error_errno(error, -fd, "copying %s into memory", path) : fd;
+}
+
+static int worker_open(struct worker *worker, unsigned outer_count, unsigned *ret_swept, struct pr_error *error)
+{
+	memset(worker, 0, sizeof *worker);
+	worker->image = worker->null = -1;
+	cgroup_tree_init(&worker->tree);
+	int r = worker->image = load_image(error);
+	if (r >= 0)
+		r = worker->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (r < 0)
+		return error->code ? r : pr_error_errno(error, errno, "opening /dev/null");
+	worker->landlock_abi = landlock_abi();
+	if (worker->landlock_abi < 0)
+		return pr_error_errno(error, -worker->landlock_abi, "asking for Landlock's ABI");
+	r = seccomp_build(&worker->filter, error);
+	if (r == 0)
+		r = id_range_open(&worker->ids, outer_count, error);
+	/* Cgroups before the cover of template.h: they are looked for by path. */
+	if (r == 0)
+		r = cgroup_tree_open(&worker->tree, ret_swept, error);
+	return r < 0 ? r : template_prepare(error);
+}
+
+static void worker_close(struct worker *worker)
+{
+	cgroup_tree_close(&worker->tree);
+	id_range_close(&worker->ids);
+	free(worker->filter.filter);
+	cleanup_close(&worker->image);
+	cleanup_close(&worker->null);
+}
+
+static int work(int socket, unsigned outer_count)
+{
+	struct pr_error error = { 0 };
+	struct worker worker;
+	unsigned swept = 0;
+	double dry_run_ms = 0;
+
+	int r = worker_open(&worker, outer_count, &swept, &error);
+	if (r == 0)
+		r = dryrun(&worker, &dry_run_ms, &error);
+	if (r == 0 && socket >= 0) {
+		r = serve(&worker, socket, dry_run_ms, swept, &error);
+	} else if (r == 0) {
+		struct json_object *facts = facts_containment(&worker, 0);
+		json_object_object_add(facts, "limits", facts_limits(&worker));
+		json_object_object_add(facts, "tried", facts_tried(&worker, dry_run_ms, swept));
+		printf("%s\n", json_object_to_json_string_ext(facts, JSON_C_TO_STRING_PLAIN));
+		json_object_put(facts);
+	}
+	worker_close(&worker);
+	if (r == 0)
+		return 0;
+	if (socket >= 0)
+		serve_refusal(socket, &error);
+	fprintf(stderr, "proctor-worker: %s\n", error.message);
+	if (error.remedy[0])
+		fprintf(stderr, "try: %s\n", error.remedy);
+	return EXIT_REFUSED;
+}
+
+static int stop_command(const char *directory)
+{
+	struct pr_error error = { 0 };
+	if (stop_round(directory, &error) == 0)
+		return 0;
+	fprintf(stderr, "proctor-worker: %s\n", error.message);
+	return EXIT_REFUSED;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned outer_count = 0;
+	char **arguments = argv;
+	signal(SIGPIPE, SIG_IGN);
+	if (argc >= 3 && strcmp(argv[1], "--outer") == 0) {
+		outer_count = (unsigned)strtoul(argv[2], NULL, 10);
+		argv += 2;
+		argc -= 2;
+	}
+	bool serving = argc == 3 && strcmp(argv[1], "--serve") == 0;
+	bool probing = argc >= 2 && strcmp(argv[1], "--probe") == 0;
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		return usage(stdout);
+	if (argc == 3 && strcmp(argv[1], "--stop") == 0)
+		return stop_command(argv[2]);
+	if (!serving && !probing)
+		return usage(stderr);
+
+	int socket = serving ? atoi(argv[2]) : -1;
+	struct pr_error error = { 0 };
+	/* After --outer we are 0 of the outer namespace already, and this does nothing. */
+	if (outer_enter(arguments, &error) < 0) {
+		if (serving)
+			serve_refusal(socket, &error);
+		fprintf(stderr, "proctor-worker: %s\ntry: %s\n", error.message, error.remedy);
+		return EXIT_REFUSED;
+	}
+	int placed = reserve_descriptors(socket);
+	if (serving && placed < 0) {
+		fprintf(stderr, "proctor-worker: descriptor %d: %s\n", socket, strerror(-placed));
+		return EXIT_REFUSED;
+	}
+	return work(serving ? placed : -1, outer_count);
+}
