@@ -1,0 +1,191 @@
+/* The commands' table and the pages made from it. Owns nothing; prints nothing. */
+#include "tui/command.h"
+
+#include "core/base/cleanup.h"
+#include "tui/nearest.h"
+
+#define TAKES(option) OPTION_BIT(OPTION_##option)
+
+#define ROUND_WORDS \
+	"ROUND is the full name of a run, the bare NAME of a round for its newest run,\n" \
+	"or the path of a run's directory.\n"
+
+const struct command command_table[] = {
+	{ .name = "run", .words = "[FILE]", .words_max = 1, .function = command_run,
+	  .options = TAKES(YES) | TAKES(ATTACHED) | TAKES(DETACH) | TAKES(DISPLAY) | TAKES(RESUME),
+	  .summary = "start a round and show it to its end",
+	  .description =
+	  "Checks the round file FILE, starts a core of its own for the round, and shows what\n"
+	  "happens until the round is over. A round of kind `smoke` asks before it starts;\n"
+	  "without a terminal to ask on it is refused, unless --yes is given.\n"
+	  "\n"
+	  "The round belongs to its core, not to this command: it goes on when the terminal is\n"
+	  "closed, the line drops or the reader of the output goes away. Ctrl-C says so once;\n"
+	  "the second time it detaches, with exit code 0. A hang-up or SIGTERM detaches and ends\n"
+	  "this command by that signal. With --attached each of these stops the round instead,\n"
+	  "and so does the death of this command.\n"
+	  "\n"
+	  "With --resume a round that was stopped, drained or interrupted goes on: tasks with a\n"
+	  "verdict keep it.\n",
+	  .examples =
+	  "proctor run docs/examples/smoke/smoke.round.json --yes\n"
+	  "proctor run nightly.round.json --detach\n"
+	  "proctor run ci.round.json --yes --attached --display json\n"
+	  "proctor run --resume nightly\n" },
+	{ .name = "watch", .words = "[ROUND]", .words_max = 1, .function = command_watch,
+	  .options = TAKES(DISPLAY),
+	  .summary = "show a round from its beginning; read-only",
+	  .description =
+	  "Shows what happened in a round since it was opened, and follows it to its end where it\n"
+	  "still runs. A round that is over is replayed from its log. Without ROUND: the newest\n"
+	  "run. Any number of watchers may look; none of them slows the round.\n"
+	  "\n" ROUND_WORDS,
+	  .examples = "proctor watch\nproctor watch smoke --display json\nproctor watch smoke-20260102-030405\n" },
+	{ .name = "start", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_start,
+	  .summary = "open the gate of a round that waits for its owner",
+	  .description = "Answers the question that a smoke round asks before it starts.\n\n" ROUND_WORDS,
+	  .examples = "proctor start smoke\n" },
+	{ .name = "freeze", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_freeze,
+	  .summary = "make every process of a round stand still",
+	  .description =
+	  "The processes stay where they are and the clocks of the round stand still, until it is\n"
+	  "thawed or stopped.\n\n" ROUND_WORDS,
+	  .examples = "proctor freeze smoke\n" },
+	{ .name = "thaw", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_thaw,
+	  .summary = "let a frozen round go on",
+	  .description = ROUND_WORDS,
+	  .examples = "proctor thaw smoke\n" },
+	{ .name = "drain", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_drain,
+	  .summary = "finish the tasks that run, start no other",
+	  .description = "What was not started can be resumed later.\n\n" ROUND_WORDS,
+	  .examples = "proctor drain smoke\nproctor run --resume smoke\n" },
+	{ .name = "stop", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_stop,
+	  .options = TAKES(TASK),
+	  .summary = "kill every process of a round, or of one task",
+	  .description =
+	  "Prints the proof: how many processes were killed, how many the kernel still counts, how\n"
+	  "many boundaries were removed, and how long it took. Evidence that was collected stays.\n"
+	  "The round can be resumed. Exit code 1 where processes are left.\n\n" ROUND_WORDS,
+	  .examples = "proctor stop smoke\nproctor stop smoke --task clamp\n" },
+	{ .name = "wait", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_wait,
+	  .summary = "return when a round is over",
+	  .description =
+	  "Exit code 0 for a round that finished, 3 for one that its owner stopped or drained, 2\n"
+	  "for one whose core is gone.\n\n" ROUND_WORDS,
+	  .examples = "proctor run nightly.round.json --detach && proctor wait nightly\n" },
+	{ .name = "list", .words = "", .function = command_list,
+	  .options = TAKES(JSON),
+	  .summary = "the rounds on this machine, newest first",
+	  .description =
+	  "States: waiting (at its gate), running, frozen, draining, finished, stopped, and\n"
+	  "interrupted: its core is gone before the round was over; how to resume it stands below.\n"
+	  "HEAD is the digest of the log's last line.\n",
+	  .examples = "proctor list\nproctor list --json\n" },
+	{ .name = "check", .words = "FILE", .words_min = 1, .words_max = 1, .function = command_check,
+	  .options = TAKES(JSON),
+	  .summary = "check a round file, and run nothing",
+	  .description = "Prints every fault with its line and column, and what is allowed there.\n",
+	  .examples = "proctor check smoke.round.json\nproctor check smoke.round.json --json\n" },
+	{ .name = "help", .words = "[COMMAND]", .words_max = 1, .function = command_print_help,
+	  .summary = "the commands, or what one of them does and takes",
+	  .description = "",
+	  .examples = "proctor help\nproctor help run\n" },
+};
+
+const size_t command_count = ELEMENTS(command_table);
+
+const struct command *command_find(const char *name, const char **ret_nearest)
+{
+	struct nearest nearest = NEAREST_INIT;
+	for (size_t i = 0; i < command_count; i++) {
+		if (strcmp(name, command_table[i].name) == 0)
+			return &command_table[i];
+		nearest_offer(&nearest, name, command_table[i].name);
+	}
+	if (ret_nearest)
+		*ret_nearest = nearest.name;
+	return NULL;
+}
+
+int command_synopsis(const struct command *command, struct buffer *out)
+{
+	int r = buffer_printf(out, "proctor %s", command->name);
+	for (enum option option = 0; option < OPTION_COUNT && r >= 0; option++) {
+		const struct option_entry *entry = &option_table[option];
+		if (command->options & OPTION_BIT(option))
+			r = buffer_printf(out, " [--%s%s%s]", entry->name, entry->argument ? " " : "",
+					  entry->argument ? entry->argument : "");
+	}
+	if (r >= 0 && command->words[0])
+		r = buffer_printf(out, " %s", command->words);
+	return r;
+}
+
+static int option_lines(unsigned options, struct buffer *out)
+{
+	int r = buffer_add_text(out, "\nOptions:\n");
+	for (enum option option = 0; option < OPTION_COUNT && r >= 0; option++) {
+		const struct option_entry *entry = &option_table[option];
+		char left[64], letter[8] = "    ";
+		if (!(options & OPTION_BIT(option)))
+			continue;
+		if (entry->letter)
+			snprintf(letter, sizeof letter, "-%c, ", entry->letter);
+		snprintf(left, sizeof left, "%s--%s%s%s", letter, entry->name, entry->argument ? " " : "",
+			 entry->argument ? entry->argument : "");
+		r = buffer_printf(out, "  %-29s %s\n", left, entry->summary);
+	}
+	return r;
+}
+
+/* Each line of `text` behind two spaces. */
+static int indented(const char *text, struct buffer *out)
+{
+	int r = 0;
+	while (*text && r >= 0) {
+		size_t length = strcspn(text, "\n");
+		r = buffer_printf(out, "  %.*s\n", (int)length, text);
+		text += length + (text[length] == '\n');
+	}
+	return r;
+}
+
+static int exit_lines(struct buffer *out)
+{
+	int r = buffer_add_text(out, "\nExit codes:\n");
+#define X(identifier, number, meaning) if (r >= 0) r = buffer_printf(out, "  %2d  %s\n", number, meaning);
+	EXITS(X)
+#undef X
+	return r;
+}
+
+int command_help(const struct command *command, struct buffer *out)
+{
+	int r = buffer_add_text(out, "Usage: ");
+	if (r >= 0)
+		r = command_synopsis(command, out);
+	if (r >= 0)
+		r = buffer_printf(out, "\n\n%s: %s.\n", command->name, command->summary);
+	if (r >= 0 && command->description[0])
+		r = buffer_printf(out, "\n%s", command->description);
+	if (r >= 0)
+		r = option_lines(command->options | OPTION_BIT(OPTION_HELP), out);
+	if (r >= 0)
+		r = buffer_add_text(out, "\nExamples:\n");
+	if (r >= 0)
+		r = indented(command->examples, out);
+	return r < 0 ? r : exit_lines(out);
+}
+
+int command_overview(struct buffer *out)
+{
+	int r = buffer_add_text(out, "proctor runs untrusted work by coding agents under supervision.\n\n"
+				"Usage: proctor COMMAND [OPTIONS] ...\n\nCommands:\n");
+	for (size_t i = 0; i < command_count && r >= 0; i++)
+		r = buffer_printf(out, "  %-8s %s\n", command_table[i].name, command_table[i].summary);
+	if (r >= 0)
+		r = option_lines(OPTION_BIT(OPTION_HELP) | OPTION_BIT(OPTION_VERSION), out);
+	if (r >= 0)
+		r = buffer_add_text(out, "\n`proctor help COMMAND` says what a command does and takes.\n");
+	return r < 0 ? r : exit_lines(out);
+}

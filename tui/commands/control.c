@@ -1,0 +1,177 @@
+/* proctor start, freeze, thaw, drain, stop: one verb of the ladder, and the proof that it was done. */
+#include "tui/command.h"
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "tui/link.h"
+#include "tui/member.h"
+#include "tui/output.h"
+#include "tui/proof.h"
+#include "tui/rounds.h"
+
+/*
+ * A stop waits for the kernel's word that a boundary is empty, at most 30 s (law K7), and for the removal
+ * of the cgroups, at most 2 s (law K9); the core needs a moment beside. The rest is done at once.
+ */
+static const struct {
+	int64_t within_ns;
+	bool has_figures;	/* the answer, or the control event, tells what was done */
+} verbs[PR_VERB_COUNT] = {
+	[PR_VERB_START] = { 10 * NS_PER_S, false },
+	[PR_VERB_FREEZE] = { 10 * NS_PER_S, true },
+	[PR_VERB_THAW] = { 10 * NS_PER_S, false },
+	[PR_VERB_DRAIN] = { 10 * NS_PER_S, false },
+	[PR_VERB_STOP] = { 45 * NS_PER_S, true },
+};
+
+struct control {
+	enum pr_verb verb;
+	const char *task;		/* NULL: the round */
+	const struct round_place *place;
+	struct link link;
+	char id[PR_COMMAND_ID];
+	struct json_object *answer;	/* our answer, once it came */
+	struct json_object *figures;	/* what holds the figures: the answer or the event */
+};
+
+static void control_release(struct control *control)
+{
+	link_release(&control->link);
+	json_object_put(control->answer);
+	json_object_put(control->figures);
+}
+
+static int refused(const struct control *control, const struct pr_message *answer, struct pr_error *error)
+{
+	return pr_error_set(error, EPERM, "round %s refuses %s%s%s: %s", control->place->name, pr_verb_name(control->verb),
+			    control->task ? " of task " : "", control->task ? control->task : "",
+			    answer->message ? answer->message : answer->code);
+}
+
+static int take_message(struct control *control, const struct pr_message *message, struct pr_error *error)
+{
+	bool ours = message->type == PR_MESSAGE_ANSWER && strcmp(message->id, control->id) == 0;
+	if (ours && !message->ok)
+		return refused(control, message, error);
+	if (ours)
+		control->answer = json_object_get(message->object);
+	bool event = message->type == PR_MESSAGE_EVENT && message->event == PR_EVENT_CONTROL &&
+		     strcmp(member_text_or(message->object, "verb", ""), pr_verb_name(control->verb)) == 0;
+	if ((ours || event) && !control->figures && member_is_number(message->object, "ms"))
+		control->figures = json_object_get(message->object);
+	return 0;
+}
+
+static int silent(const struct control *control, struct pr_error *error)
+{
+	const char *name = control->place->name;
+	long core = (long)control->link.core;
+	if (control->link.ended) {
+		pr_error_set(error, ECONNRESET, "the core of round %s went away before it answered", name);
+		return pr_error_remedy(error, "proctor list shows what became of it");
+	}
+	pr_error_set(error, ETIMEDOUT, "the core of round %s (pid %ld) does not answer", name, core);
+	return pr_error_remedy(error, "kill -9 %ld ends it, and all work of the round with it; proctor run --resume %s then goes on",
+			       core, name);
+}
+
+/* Until the answer is there, and the figures where there are some. */
+static int await(struct control *control, struct pr_error *error)
+{
+	int64_t until_ns = clock_mono_ns() + verbs[control->verb].within_ns;
+	for (;;) {
+		struct pr_message message;
+		while (link_next(&control->link, &message, NULL, NULL) > 0) {
+			int r = take_message(control, &message, error);
+			pr_message_release(&message);
+			if (r < 0)
+				return r;
+		}
+		if (control->answer && (control->figures || !verbs[control->verb].has_figures))
+			return 0;
+		bool more = !control->link.ended && link_wait(&control->link, until_ns) != 0;
+		/* Done, says the core; the figures are then in the log. */
+		if (!more)
+			return control->answer ? 0 : silent(control, error);
+		link_fill(&control->link);
+	}
+}
+
+/* What the owner may do next; the round's name follows. */
+static const char *const next_steps[PR_VERB_COUNT] = {
+	[PR_VERB_START] = "watch it: proctor watch",
+	[PR_VERB_FREEZE] = "go on: proctor thaw",
+	[PR_VERB_THAW] = "watch it: proctor watch",
+	[PR_VERB_DRAIN] = "wait for its end: proctor wait",
+	[PR_VERB_STOP] = "resume: proctor run --resume",
+};
+
+static int print_proof(const struct control *control, struct pr_error *error)
+{
+	__attribute__((cleanup(output_release))) struct output output;
+	struct line line;
+	output_init(&output, STDOUT_FILENO);
+	line_begin(&line, output_queue(&output));
+	line_text(&line, control->place->name, 0);
+	if (control->task) {
+		line_add(&line, " ");
+		line_text(&line, control->task, 0);
+	}
+	line_add(&line, ": ");
+	line_done(&line, control->verb, control->figures);
+	line_add(&line, "; %s ", next_steps[control->verb]);
+	line_text(&line, control->place->name, 0);
+	int r = line_end(&line);
+	if (r >= 0)
+		r = output_finish(&output);
+	/* A reader that is gone does not undo what was done. */
+	return r < 0 && r != -EPIPE ? pr_error_errno(error, -r, "printing what was done") : 0;
+}
+
+static int open_link(struct control *control, struct pr_error *error)
+{
+	char path[128];
+	if (!round_is_live(control->place)) {
+		pr_error_set(error, ESRCH, "round %s does not run", control->place->name);
+		return pr_error_remedy(error, "proctor list shows its state; proctor run --resume %s goes on with it",
+				       control->place->name);
+	}
+	int r = round_socket(control->place, path, sizeof path, error);
+	if (r >= 0)
+		r = link_open(&control->link, path, control->place->name, error);
+	/* The figures may come as an event alone. */
+	return r < 0 ? r : link_watch_from(&control->link, control->link.seq + 1, error);
+}
+
+static int control(const struct arguments *arguments, enum pr_verb verb, struct pr_error *error)
+{
+	struct round_place place;
+	__attribute__((cleanup(control_release))) struct control control = {
+		.verb = verb, .task = arguments->values[OPTION_TASK], .place = &place, .link = LINK_INIT,
+	};
+	snprintf(control.id, sizeof control.id, "%ld-%lld", (long)getpid(), (long long)clock_mono_ns());
+	int r = rounds_resolve(arguments->words[0], &place, error);
+	if (r >= 0)
+		r = open_link(&control, error);
+	if (r >= 0)
+		r = link_command(&control.link, control.id, verb, control.task, error);
+	if (r >= 0)
+		r = await(&control, error);
+	if (r >= 0)
+		r = print_proof(&control, error);
+	if (r < 0)
+		return r;
+	return member_int(control.figures, "remaining") > 0 ? EXIT_FAULT : EXIT_DONE;
+}
+
+#define COMMAND(name, verb) \
+	int command_##name(const struct arguments *arguments, struct pr_error *error) \
+	{ \
+		return control(arguments, verb, error); \
+	}
+COMMAND(start, PR_VERB_START)
+COMMAND(freeze, PR_VERB_FREEZE)
+COMMAND(thaw, PR_VERB_THAW)
+COMMAND(drain, PR_VERB_DRAIN)
+COMMAND(stop, PR_VERB_STOP)
+#undef COMMAND

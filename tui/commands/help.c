@@ -1,0 +1,24 @@
+/* proctor help, and what --help and --version print. */
+#include "tui/command.h"
+
+#include "tui/output.h"
+
+int command_print_help(const struct arguments *arguments, struct pr_error *error)
+{
+	__attribute__((cleanup(output_release))) struct output output;
+	output_init(&output, STDOUT_FILENO);
+	const struct command *command = NULL;
+	const char *nearest = NULL;
+	if (arguments->word_count) {
+		command = command_find(arguments->words[0], &nearest);
+		if (!command) {
+			pr_error_set(error, EINVAL, "unknown command %s", arguments->words[0]);
+			pr_error_remedy(error, "proctor help %s", nearest ? nearest : "");
+			return EXIT_USAGE;
+		}
+	}
+	int r = command ? command_help(command, output_queue(&output)) : command_overview(output_queue(&output));
+	if (r >= 0)
+		r = output_finish(&output);
+	return r < 0 && r != -EPIPE ? pr_error_errno(error, -r, "printing the help") : EXIT_DONE;
+}

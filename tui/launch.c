@@ -1,0 +1,193 @@
+/*
+ * Starting proctor-core with posix_spawn(3). The core inherits nothing but the descriptors named here
+ * (all others are close-on-exec), no blocked signal, and the default for those that we ignore.
+ */
+#include "tui/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/buffer.h"
+#include "core/base/cleanup.h"
+#include "core/base/io.h"
+#include "core/base/place.h"
+#include "tui/command.h"
+#include "tui/member.h"
+
+#define CORE_ARGUMENTS 16		/* more than any verb takes */
+#define ANNOUNCEMENT_MAX (16 * 1024)	/* bytes; three paths and their names */
+
+extern char **environ;
+
+struct launch {
+	const char *argv[CORE_ARGUMENTS + 1];
+	size_t count;
+	int inherited[2];	/* descriptors that the core keeps, under the same numbers */
+	size_t inherited_count;
+};
+
+static void launch_add(struct launch *launch, const char *argument)
+{
+	if (launch->count < CORE_ARGUMENTS)
+		launch->argv[launch->count++] = argument;
+}
+
+static int spawn(struct launch *launch, const char *path, pid_t *ret_pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, defaults;
+	sigemptyset(&none);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return -ENOMEM;
+	if (posix_spawnattr_init(&attributes) != 0) {
+		posix_spawn_file_actions_destroy(&actions);
+		return -ENOMEM;
+	}
+	int r = posix_spawnattr_setsigmask(&attributes, &none);
+	if (r == 0)
+		r = posix_spawnattr_setsigdefault(&attributes, &defaults);
+	if (r == 0)
+		r = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	if (r == 0)
+		r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	/* A descriptor duplicated onto itself loses close-on-exec (POSIX.1-2024; glibc 2.29). */
+	for (size_t i = 0; i < launch->inherited_count && r == 0; i++)
+		r = posix_spawn_file_actions_adddup2(&actions, launch->inherited[i], launch->inherited[i]);
+	if (r == 0)
+		r = posix_spawn(ret_pid, path, &actions, &attributes, (char *const *)launch->argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+static int launch(struct launch *launch, const char *const arguments[], pid_t *ret_pid, struct pr_error *error)
+{
+	char path[4096];
+	int r = place_program("proctor-core", path, sizeof path, error);
+	if (r < 0)
+		return r;
+	struct launch whole = { .inherited_count = launch->inherited_count,
+				.inherited = { launch->inherited[0], launch->inherited[1] } };
+	launch_add(&whole, path);
+	for (; *arguments; arguments++)
+		launch_add(&whole, *arguments);
+	for (size_t i = 0; i < launch->count; i++)
+		launch_add(&whole, launch->argv[i]);
+	r = spawn(&whole, path, ret_pid);
+	return r < 0 ? pr_error_errno(error, -r, "starting %s", path) : 0;
+}
+
+/* The exit code of the core, told to the owner where it did not end by itself. */
+static int wait_for(pid_t pid, struct pr_error *error)
+{
+	int status;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return pr_error_errno(error, errno, "waiting for proctor-core");
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	pr_error_set(error, ECHILD, "proctor-core was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return EXIT_REFUSED;
+}
+
+int launch_and_wait(const char *const arguments[], struct pr_error *error)
+{
+	pid_t pid;
+	int r = launch(&(struct launch){ 0 }, arguments, &pid, error);
+	return r < 0 ? r : wait_for(pid, error);
+}
+
+static int copy_member(struct json_object *object, const char *key, char *ret_text, size_t size)
+{
+	const char *text = jsonc_text(object, key);
+	if (!text || !text[0] || strlen(text) >= size)
+		return -EBADMSG;
+	memcpy(ret_text, text, strlen(text) + 1);
+	return 0;
+}
+
+static int parse_announcement(const char *line, struct announced *ret_announced)
+{
+	_cleanup_jsonc_ struct json_object *object = json_tokener_parse(line);
+	int r = copy_member(object, "round", ret_announced->round, sizeof ret_announced->round);
+	if (r >= 0)
+		r = copy_member(object, "dir", ret_announced->dir, sizeof ret_announced->dir);
+	return r < 0 ? r : copy_member(object, "socket", ret_announced->socket, sizeof ret_announced->socket);
+}
+
+/* Reads to the end of the first line. 0: there was none, the core has closed its end. */
+static int read_announcement(int fd, struct buffer *line)
+{
+	for (;;) {
+		char bytes[1024];
+		ssize_t length = read(fd, bytes, sizeof bytes);
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length < 0)
+			return -errno;
+		if (length == 0)
+			return 0;
+		int r = buffer_add(line, bytes, (size_t)length);
+		if (r < 0)
+			return r;
+		if (memchr(line->data, '\n', line->length))
+			return 1;
+	}
+}
+
+int launch_round(const char *const arguments[], int *ret_attached, struct announced *ret_announced,
+		 struct pr_error *error)
+{
+	int announce[2] = { -1, -1 }, attached[2] = { -1, -1 };
+	if (pipe2(announce, O_CLOEXEC) < 0)
+		return pr_error_errno(error, errno, "a pipe for proctor-core");
+	_cleanup_close_ int reading = announce[0];
+	_cleanup_close_ int writing = announce[1];
+	if (ret_attached && pipe2(attached, O_CLOEXEC) < 0)
+		return pr_error_errno(error, errno, "a pipe for proctor-core");
+	_cleanup_close_ int theirs = attached[0];
+	_cleanup_close_ int ours = attached[1];
+
+	char numbers[2][16];
+	struct launch extra = { .inherited = { writing, theirs }, .inherited_count = ret_attached ? 2 : 1 };
+	static const char *const names[] = { "--announce", "--attached" };
+	for (size_t i = 0; i < extra.inherited_count; i++) {
+		snprintf(numbers[i], sizeof numbers[i], "%d", extra.inherited[i]);
+		launch_add(&extra, names[i]);
+		launch_add(&extra, numbers[i]);
+	}
+	pid_t pid;
+	int r = launch(&extra, arguments, &pid, error);
+	if (r < 0)
+		return r;
+	close(take_fd(&writing));
+
+	_cleanup_buffer_ struct buffer line = BUFFER_INIT;
+	line.limit = ANNOUNCEMENT_MAX;
+	r = read_announcement(reading, &line);
+	if (r < 0)
+		return pr_error_errno(error, -r, "reading the announcement of proctor-core");
+	if (r == 0) {
+		r = wait_for(pid, error);
+		if (r == 0) {
+			pr_error_set(error, EPROTO, "proctor-core ended without announcing a round");
+			return EXIT_REFUSED;
+		}
+		return r;
+	}
+	struct announced announced;
+	if (parse_announcement(line.data, &announced) < 0)
+		return pr_error_set(error, EBADMSG, "the announcement of proctor-core is not to be read");
+	*ret_announced = announced;
+	if (ret_attached)
+		*ret_attached = take_fd(&ours);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* Starting proctor-core: the only program that the front executes. */
+#ifndef TUI_LAUNCH_H
+#define TUI_LAUNCH_H
+
+#include <stddef.h>
+
+#include <proctor/error.h>
+
+/* Where a round that was just started can be reached. */
+struct announced {
+	char round[256];	/* the run's full name */
+	char dir[4096];
+	char socket[128];
+};
+
+/*
+ * Executes `proctor-core ARGUMENTS...` (NULL-terminated, without the program's name), which shares our
+ * standard output and standard error, and waits for it. Returns its exit code; EXIT_REFUSED where it did
+ * not end by itself.
+ */
+int launch_and_wait(const char *const arguments[], struct pr_error *error);
+
+/*
+ * Executes `proctor-core ARGUMENTS... --announce FD [--attached FD]` and waits until it announces its
+ * round, or ends. 0: `ret_announced` is filled, and the core goes on without us. Else the core's exit
+ * code, its faults being on standard error already. With `ret_attached`, the core gets the reading end
+ * of a pipe and we keep the writing one there: the round ends when it is closed.
+ */
+int launch_round(const char *const arguments[], int *ret_attached, struct announced *ret_announced,
+		 struct pr_error *error);
+
+#endif
