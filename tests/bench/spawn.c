@@ -1,0 +1,172 @@
+/*
+ * What containment costs: /bin/true through a running proctor-worker under the full default profile, from the
+ * request to the removed cgroup, against posix_spawn and waitpid (and bwrap where it is installed), interleaved.
+ * Then how many runs a second one worker does with 1, 24 and 200 in flight.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "tests/bench/report.h"
+#include "tests/support/skip.h"
+#include "tests/support/worker_harness.h"
+
+#define WARM_UP 3
+#define RUN_MS 30000
+
+extern char **environ;
+
+static int null_fd;
+
+static const char *const TRUE_COMMAND[] = { "/bin/true", NULL };
+static const char *const BWRAP_COMMAND[] = {
+	"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
+	"--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+	"--tmpfs", "/workspace", "--chdir", "/workspace", "/bin/true", NULL
+};
+
+static double since_ms(int64_t start)
+{
+	return (double)(clock_mono_ns() - start) / (double)NS_PER_MS;
+}
+
+/* A spawn and its end in ms; a negative number where it failed. */
+static double spawn_once(const char *const *command)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawn_file_actions_init(&actions);
+	for (int fd = 0; fd < 3; fd++)
+		posix_spawn_file_actions_adddup2(&actions, null_fd, fd);
+	pid_t pid;
+	int status = -1;
+	int64_t start = clock_mono_ns();
+	int r = posix_spawnp(&pid, command[0], &actions, NULL, (char *const *)command, environ);
+	while (r == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	double ms = since_ms(start);
+	posix_spawn_file_actions_destroy(&actions);
+	return r == 0 && status == 0 ? ms : -1;
+}
+
+static struct run_spec true_spec(void)
+{
+	return (struct run_spec){ .argv = TRUE_COMMAND, .memory_bytes = UINT64_C(64) << 20, .processes = 16,
+				  .workspace_bytes = UINT64_C(16) << 20, .inodes = 1000, .output_fd = null_fd, .error_fd = null_fd };
+}
+
+static double contained_once(struct worker *worker)
+{
+	struct run_spec spec = true_spec();
+	int64_t start = clock_mono_ns();
+	int run = worker_run(worker, &spec);
+	const struct run_result *result = worker_finish(worker, run, RUN_MS);
+	double ms = since_ms(start);
+	bool right = result->closed && strcmp(result->outcome, "exited") == 0 && result->code == 0;
+	if (!right)
+		fprintf(stderr, "spawn: outcome '%s', code %d: %s\n", result->outcome, result->code,
+			result->event ? json_object_to_json_string(result->event) : "no event");
+	worker_release_run(worker, run);
+	return right ? ms : -1;
+}
+
+/* So many runs a second over `total`, with at most `in_flight` at once; negative where one failed. */
+static double throughput(struct worker *worker, int total, int in_flight)
+{
+	struct run_spec spec = true_spec();
+	int started = 0, ended = 0;
+	int64_t start = clock_mono_ns();
+	while (ended < total) {
+		while (started < total && started - ended < in_flight) {
+			if (worker_run(worker, &spec) < 0)
+				return -1;
+			started++;
+		}
+		struct json_object *closed = worker_await(worker, "closed", 0, RUN_MS);
+		if (!closed || event_number(closed, "code") != 0 || strcmp(event_text(closed, "outcome"), "exited") != 0) {
+			fprintf(stderr, "spawn: %s\n", closed ? json_object_to_json_string(closed) : "no event in time");
+			return -1;
+		}
+		worker_release_run(worker, (int)event_number(closed, "run"));
+		ended++;
+	}
+	return (double)total / (since_ms(start) / 1000);
+}
+
+static bool measure_latency(struct worker *worker, const struct bench_options *options)
+{
+	struct samples plain = { .name = "posix_spawn" }, ours = { .name = "proctor" }, bwrap = { .name = "bwrap" };
+	bool peer = bench_installed("bwrap") && spawn_once(BWRAP_COMMAND) >= 0;
+	bool whole = true;
+	for (int round = -WARM_UP; round < options->rounds && whole; round++) {
+		double a = spawn_once(TRUE_COMMAND), b = contained_once(worker), c = peer ? spawn_once(BWRAP_COMMAND) : 0;
+		whole = a >= 0 && b >= 0 && c >= 0;
+		if (round < 0 || !whole)
+			continue;
+		samples_add(&plain, a);
+		samples_add(&ours, b);
+		if (peer)
+			samples_add(&bwrap, c);
+	}
+	struct report report = { .bench = "spawn", .unit = "ms", .json = options->json };
+	report_row(&report, &plain, NULL);
+	report_row(&report, &ours, &plain);
+	report_row(&report, &bwrap, &plain);
+	if (!peer)
+		fprintf(stderr, "spawn: no row of bwrap: it is not installed, or does not work here\n");
+	samples_release(&plain);
+	samples_release(&ours);
+	samples_release(&bwrap);
+	return whole;
+}
+
+static bool measure_throughput(struct worker *worker, const struct bench_options *options)
+{
+	static const int in_flight[] = { 1, 24, 200 };
+	struct samples rates[] = { { .name = "proctor 1 in flight" }, { .name = "proctor 24 in flight" },
+				   { .name = "proctor 200 in flight" } };
+	int total = options->rounds < 10 ? 24 : 240;
+	bool whole = true;
+	for (int turn = 0; turn < 3 && whole; turn++) {
+		for (size_t i = 0; i < ELEMENTS(in_flight) && whole; i++) {
+			double rate = throughput(worker, total, in_flight[i]);
+			whole = rate > 0;
+			if (whole)
+				samples_add(&rates[i], rate);
+		}
+	}
+	struct report report = { .bench = "spawn rate", .unit = "spawns/s", .json = options->json };
+	for (size_t i = 0; i < ELEMENTS(rates); i++) {
+		report_row(&report, &rates[i], i ? &rates[0] : NULL);
+		if (i)
+			samples_release(&rates[i]);
+	}
+	samples_release(&rates[0]);
+	return whole;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench_options options = bench_options_read(argc, argv, (struct bench_options){ .rounds = 30 });
+	if (access(PROCTOR_BUILD "/proctor-worker", X_OK) < 0)
+		skip_program("%s/proctor-worker is not built", PROCTOR_BUILD);
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct worker *worker = worker_start(&(struct worker_start){ 0 });
+	if (!worker)
+		return 1;
+	if (worker_refused(worker)) {
+		const char *message = event_text(worker_refused(worker), "message");
+		fprintf(stderr, "spawn: no boundary on this host: %s\n", message);
+		worker_free(worker);
+		return 2;
+	}
+	bool whole = measure_latency(worker, &options) && measure_throughput(worker, &options);
+	worker_free(worker);
+	return whole ? 0 : 1;
+}
