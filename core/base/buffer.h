@@ -33,7 +33,7 @@ int buffer_add(struct buffer *buffer, const void *bytes, size_t length);
 int buffer_add_text(struct buffer *buffer, const char *text);
 int buffer_add_byte(struct buffer *buffer, char byte);
 int buffer_printf(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int buffer_vprintf(struct buffer *buffer, const char *format, va_list arguments);
+int buffer_vprintf(struct buffer *buffer, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
 
 /* Drops `length` bytes from the front. */
 void buffer_consume(struct buffer *buffer, size_t length);

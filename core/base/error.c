@@ -22,6 +22,7 @@ static void drop_broken_tail(char *text)
 		text[length - 1 - back] = '\0';
 }
 
+__attribute__((format(printf, 3, 0)))
 static void print_into(char *buffer, size_t size, const char *format, va_list arguments)
 {
 	int length = vsnprintf(buffer, size, format, arguments);
