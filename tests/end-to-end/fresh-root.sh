@@ -72,12 +72,9 @@ for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/source
 		set -- "$@" "$file"
 	fi
 done
-apt-config dump | grep -E '^Acquire::(Check-|https?::Proxy|ForceIPv)' > "$work/apt.conf" || true
-while IFS= read -r setting; do
-	set -- --aptopt="$setting" "$@"
-done < "$work/apt.conf"
+apt-config dump | grep -E '^Acquire::(Check-|https?::Proxy|ForceIPv)' > "$work/apt.conf" || :
 echo "== a fresh root"
-mmdebstrap --quiet --variant=minbase --mode=root "$@" bookworm "$work/fresh" 2> "$work/mmdebstrap.log" ||
+mmdebstrap --quiet --variant=minbase --mode=root --aptopt="$work/apt.conf" bookworm "$work/fresh" "$@" 2> "$work/mmdebstrap.log" ||
 	{ sed 's#://[^ /]*#://...#g' "$work/mmdebstrap.log" >&2; exit 2; }
 
 # In the namespaces, as the shell of each command.
