@@ -44,9 +44,22 @@ int tree_add(struct tree *tree, const char *path, enum tree_type type, uint32_t 
 int tree_sort(struct tree *tree, struct pr_error *error);
 const struct tree_entry *tree_find(const struct tree *tree, const char *path);
 
+/* Of a sorted tree: is there an entry below this path, whatever stands at the path itself? */
+bool tree_has_below(const struct tree *tree, const char *path);
+
 /*
- * Writes the tree as a subject stream (stream.h) to a seekable fd, for the program inside a boundary to
- * unpack: first `root` WORKSPACE entries, then each of `home` below HOME. Ends with the end record.
+ * Sorts, and adds the directories that entries need and that are not listed: with the mode that `like` (may be NULL)
+ * has there, else 0755. -EEXIST: a path twice; -ENOTDIR: an entry below a file or a link.
+ */
+int tree_complete(struct tree *tree, const struct tree *like, struct pr_error *error);
+
+/* Same path, type, mode and content. */
+bool tree_entry_equal(const struct tree_entry *one, const struct tree_entry *other);
+
+/*
+ * Writes the tree as a subject stream (stream.h) to an fd, from where it stands, for the program inside a boundary to
+ * unpack: first the workspace's entries, then each of `home` below HOME (directories on their way are 0700). Ends
+ * with the end record. The tree is sorted; directories that are not listed are 0755.
  */
 struct tree_home_file {
 	const char *path;	/* relative to HOME */
@@ -59,7 +72,8 @@ int tree_write_stream(struct store *store, const struct tree *tree, const struct
 
 /*
  * Restores the entries of `subject` that match one of `globs` (glob.h) into `tree`: changed ones are
- * put back, added ones that match are removed. `*ret_changed` counts them. What matches nothing stays.
+ * put back, added ones that match are removed. `*ret_changed` counts them. What matches nothing stays, but for what
+ * stands where a restored entry needs a directory, or below a restored file. Both trees are sorted.
  */
 int tree_protect(const struct tree *subject, struct tree *tree, const char *const *globs, size_t glob_count,
 		 size_t *ret_changed, struct pr_error *error);

@@ -1,0 +1,7 @@
+set(inside ${PROJECT_SOURCE_DIR}/core/workspace/inside)
+proctor_test(unit workspace_tree SOURCES test_workspace_tree.c LINK workspace test_support)
+proctor_test(unit workspace_unpack SOURCES test_workspace_unpack.c ${inside}/unpack.c LINK workspace test_support)
+proctor_test(unit workspace_collect SOURCES test_workspace_collect.c LINK workspace test_support GUARDED)
+proctor_test(unit workspace_collection SOURCES test_workspace_collection.c LINK workspace test_support)
+proctor_test(unit workspace_source SOURCES test_workspace_source.c LINK workspace test_support)
+proctor_test(unit workspace_patch SOURCES test_workspace_patch.c LINK workspace test_support)
