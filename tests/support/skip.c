@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool allowed(const char *format, va_list arguments)
+__attribute__((format(printf, 1, 0))) static bool allowed(const char *format, va_list arguments)
 {
 	fputs("skipped: ", stdout);
 	vprintf(format, arguments);
