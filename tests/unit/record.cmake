@@ -1,0 +1,7 @@
+proctor_test(unit record_json SOURCES test_record_json.c LINK record)
+proctor_test(unit record_vectors SOURCES test_record_vectors.c LINK record)
+proctor_test(unit record_text SOURCES test_record_text.c LINK record)
+proctor_test(unit record_log SOURCES test_record_log.c LINK record)
+proctor_test(unit record_model SOURCES test_record_model.c LINK record)
+proctor_test(unit record_wire SOURCES test_record_wire.c LINK record)
+proctor_test(unit record_fuzz SOURCES test_record_fuzz.c LINK record)
