@@ -65,7 +65,10 @@ const struct command command_table[] = {
 	  .description =
 	  "Prints the proof: how many processes were killed, how many the kernel still counts, how\n"
 	  "many boundaries were removed, and how long it took. Evidence that was collected stays.\n"
-	  "The round can be resumed. Exit code 1 where processes are left.\n\n" ROUND_WORDS,
+	  "The round can be resumed. Exit code 1 where processes are left.\n"
+	  "\n"
+	  "It does not need a live core: where none answers within 10 s, the same kill is done\n"
+	  "by proctor-worker from the round's own record of its cgroup.\n\n" ROUND_WORDS,
 	  .examples = "proctor stop smoke\nproctor stop smoke --task clamp\n" },
 	{ .name = "wait", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_wait,
 	  .summary = "return when a round is over",

@@ -1,6 +1,6 @@
 /*
- * Starting proctor-core with posix_spawn(3). The core inherits nothing but the descriptors named here
- * (all others are close-on-exec), no blocked signal, and the default for those that we ignore.
+ * Our own programs by posix_spawn(3). They inherit nothing but the descriptors named here (all others are
+ * close-on-exec), no blocked signal, and the default for those that we ignore.
  */
 #include "tui/launch.h"
 
@@ -19,21 +19,27 @@
 #include "tui/command.h"
 #include "tui/member.h"
 
-#define CORE_ARGUMENTS 16		/* more than any verb takes */
+#define LAUNCH_ARGUMENTS 16		/* more than any verb takes */
 #define ANNOUNCEMENT_MAX (16 * 1024)	/* bytes; three paths and their names */
+#define PROOF_MAX (64 * 1024)
+
+#define CORE "proctor-core"
+#define WORKER "proctor-worker"
 
 extern char **environ;
 
 struct launch {
-	const char *argv[CORE_ARGUMENTS + 1];
+	const char *program;
+	const char *argv[LAUNCH_ARGUMENTS + 1];
 	size_t count;
-	int inherited[2];	/* descriptors that the core keeps, under the same numbers */
+	int inherited[2];	/* descriptors that it keeps, under the same numbers */
 	size_t inherited_count;
+	int output;		/* what becomes its standard output; 0: ours */
 };
 
 static void launch_add(struct launch *launch, const char *argument)
 {
-	if (launch->count < CORE_ARGUMENTS)
+	if (launch->count < LAUNCH_ARGUMENTS)
 		launch->argv[launch->count++] = argument;
 }
 
@@ -58,6 +64,8 @@ static int spawn(struct launch *launch, const char *path, pid_t *ret_pid)
 		r = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	if (r == 0)
 		r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (r == 0 && launch->output)
+		r = posix_spawn_file_actions_adddup2(&actions, launch->output, STDOUT_FILENO);
 	/* A descriptor duplicated onto itself loses close-on-exec (POSIX.1-2024; glibc 2.29). */
 	for (size_t i = 0; i < launch->inherited_count && r == 0; i++)
 		r = posix_spawn_file_actions_adddup2(&actions, launch->inherited[i], launch->inherited[i]);
@@ -68,41 +76,61 @@ static int spawn(struct launch *launch, const char *path, pid_t *ret_pid)
 	return -r;
 }
 
-static int launch(struct launch *launch, const char *const arguments[], pid_t *ret_pid, struct pr_error *error)
+/* `extra` holds the program, what goes on after `arguments`, and the descriptors. */
+static int launch(const struct launch *extra, const char *const arguments[], pid_t *ret_pid, struct pr_error *error)
 {
 	char path[4096];
-	int r = place_program("proctor-core", path, sizeof path, error);
+	int r = place_program(extra->program, path, sizeof path, error);
 	if (r < 0)
 		return r;
-	struct launch whole = { .inherited_count = launch->inherited_count,
-				.inherited = { launch->inherited[0], launch->inherited[1] } };
+	struct launch whole = *extra;
+	whole.count = 0;
 	launch_add(&whole, path);
 	for (; *arguments; arguments++)
 		launch_add(&whole, *arguments);
-	for (size_t i = 0; i < launch->count; i++)
-		launch_add(&whole, launch->argv[i]);
+	for (size_t i = 0; i < extra->count; i++)
+		launch_add(&whole, extra->argv[i]);
+	whole.argv[whole.count] = NULL;
 	r = spawn(&whole, path, ret_pid);
 	return r < 0 ? pr_error_errno(error, -r, "starting %s", path) : 0;
 }
 
-/* The exit code of the core, told to the owner where it did not end by itself. */
-static int wait_for(pid_t pid, struct pr_error *error)
+/* The exit code of the program, told to the owner where it did not end by itself. */
+static int wait_for(const char *program, pid_t pid, struct pr_error *error)
 {
 	int status;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return pr_error_errno(error, errno, "waiting for proctor-core");
+			return pr_error_errno(error, errno, "waiting for %s", program);
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	pr_error_set(error, ECHILD, "proctor-core was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	pr_error_set(error, ECHILD, "%s was ended by signal %d (%s)", program, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	return EXIT_REFUSED;
 }
 
 int launch_and_wait(const char *const arguments[], struct pr_error *error)
 {
 	pid_t pid;
-	int r = launch(&(struct launch){ 0 }, arguments, &pid, error);
-	return r < 0 ? r : wait_for(pid, error);
+	int r = launch(&(struct launch){ .program = CORE }, arguments, &pid, error);
+	return r < 0 ? r : wait_for(CORE, pid, error);
+}
+
+int launch_stop(const char *directory, struct buffer *ret_proof, struct pr_error *error)
+{
+	const char *const arguments[] = { "--stop", directory, NULL };
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return pr_error_errno(error, errno, "a pipe for %s", WORKER);
+	_cleanup_close_ int reading = ends[0];
+	_cleanup_close_ int writing = ends[1];
+	pid_t pid;
+	int r = launch(&(struct launch){ .program = WORKER, .output = writing }, arguments, &pid, error);
+	if (r < 0)
+		return r;
+	close(take_fd(&writing));
+	int read = io_read_all(reading, ret_proof, PROOF_MAX);
+	r = wait_for(WORKER, pid, error);
+	return r == 0 && read < 0 ? pr_error_errno(error, -read, "reading what %s says", WORKER) : r;
 }
 
 static int copy_member(struct json_object *object, const char *key, char *ret_text, size_t size)
@@ -157,7 +185,7 @@ int launch_round(const char *const arguments[], int *ret_attached, struct announ
 	_cleanup_close_ int ours = attached[1];
 
 	char numbers[2][16];
-	struct launch extra = { .inherited = { writing, theirs }, .inherited_count = ret_attached ? 2 : 1 };
+	struct launch extra = { .program = CORE, .inherited = { writing, theirs }, .inherited_count = ret_attached ? 2 : 1 };
 	static const char *const names[] = { "--announce", "--attached" };
 	for (size_t i = 0; i < extra.inherited_count; i++) {
 		snprintf(numbers[i], sizeof numbers[i], "%d", extra.inherited[i]);
@@ -176,7 +204,7 @@ int launch_round(const char *const arguments[], int *ret_attached, struct announ
 	if (r < 0)
 		return pr_error_errno(error, -r, "reading the announcement of proctor-core");
 	if (r == 0) {
-		r = wait_for(pid, error);
+		r = wait_for(CORE, pid, error);
 		if (r == 0) {
 			pr_error_set(error, EPROTO, "proctor-core ended without announcing a round");
 			return EXIT_REFUSED;

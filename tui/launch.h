@@ -1,8 +1,13 @@
-/* Starting proctor-core: the only program that the front executes. */
+/*
+ * Starting our own programs: proctor-core for what needs more than a log, and proctor-worker for the stop that
+ * does not need a core. The front executes nothing else.
+ */
 #ifndef TUI_LAUNCH_H
 #define TUI_LAUNCH_H
 
 #include <stddef.h>
+
+#include "core/base/buffer.h"
 
 #include <proctor/error.h>
 
@@ -19,6 +24,12 @@ struct announced {
  * not end by itself.
  */
 int launch_and_wait(const char *const arguments[], struct pr_error *error);
+
+/*
+ * Executes `proctor-worker --stop DIRECTORY` and waits for it. `ret_proof` gets what it prints: {"killed",
+ * "remaining", "removed", "ms"}. Returns its exit code, as above.
+ */
+int launch_stop(const char *directory, struct buffer *ret_proof, struct pr_error *error);
 
 /*
  * Executes `proctor-core ARGUMENTS... --announce FD [--attached FD]` and waits until it announces its

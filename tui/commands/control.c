@@ -3,15 +3,17 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
+#include "tui/launch.h"
 #include "tui/link.h"
 #include "tui/member.h"
+#include "tui/notice.h"
 #include "tui/output.h"
 #include "tui/proof.h"
 #include "tui/rounds.h"
 
 /*
- * A stop waits for the kernel's word that a boundary is empty, at most 30 s (law K7), and for the removal
- * of the cgroups, at most 2 s (law K9); the core needs a moment beside. The rest is done at once.
+ * How long a core may take. A stop can rightly take longer (law K7 waits up to 30 s for a boundary to be empty),
+ * and a second stop beside it does no harm: it is the same kill, by proctor-worker itself.
  */
 static const struct {
 	int64_t within_ns;
@@ -21,7 +23,7 @@ static const struct {
 	[PR_VERB_FREEZE] = { 10 * NS_PER_S, true },
 	[PR_VERB_THAW] = { 10 * NS_PER_S, false },
 	[PR_VERB_DRAIN] = { 10 * NS_PER_S, false },
-	[PR_VERB_STOP] = { 45 * NS_PER_S, true },
+	[PR_VERB_STOP] = { 10 * NS_PER_S, true },
 };
 
 struct control {
@@ -143,6 +145,46 @@ static int open_link(struct control *control, struct pr_error *error)
 	return r < 0 ? r : link_watch_from(&control->link, control->link.seq + 1, error);
 }
 
+static int ask_core(struct control *control, struct pr_error *error)
+{
+	int r = open_link(control, error);
+	if (r >= 0)
+		r = link_command(&control->link, control->id, control->verb, control->task, error);
+	return r < 0 ? r : await(control, error);
+}
+
+/* The round ended in good order: nothing of it is left to stop. */
+static bool is_over(const struct round_place *place)
+{
+	struct pr_model model = PR_MODEL_INIT;
+	char head[DIGEST_HEX];
+	bool over = round_fold(place, &model, head, NULL) >= 0 && model.finished && !round_is_live(place);
+	pr_model_release(&model);
+	return over;
+}
+
+/*
+ * The stop that does not depend on a core: proctor-worker kills by the round's own record of its cgroup. `error`
+ * holds why the core did not do it; it is told beside.
+ */
+static int stop_without_core(struct control *control, struct pr_error *error)
+{
+	_cleanup_buffer_ struct buffer proof = BUFFER_INIT;
+	notice("%s; stopping by proctor-worker", error->message);
+	pid_t core = control->link.core;
+	*error = (struct pr_error){ 0 };
+	int r = launch_stop(control->place->dir, &proof, error);
+	if (r != 0) {
+		if (r > 0 && !error->code)
+			pr_error_set(error, ECHILD, "proctor-worker could not stop round %s", control->place->name);
+		return -error->code;
+	}
+	control->figures = jsonc_read_object(proof.data ? proof.data : "", proof.length);
+	if (round_is_live(control->place) && core > 0)
+		notice("its core (pid %ld) is still there; kill -9 %ld ends it", (long)core, (long)core);
+	return 0;
+}
+
 static int control(const struct arguments *arguments, enum pr_verb verb, struct pr_error *error)
 {
 	struct round_place place;
@@ -151,12 +193,11 @@ static int control(const struct arguments *arguments, enum pr_verb verb, struct 
 	};
 	snprintf(control.id, sizeof control.id, "%ld-%lld", (long)getpid(), (long long)clock_mono_ns());
 	int r = rounds_resolve(arguments->words[0], &place, error);
-	if (r >= 0)
-		r = open_link(&control, error);
-	if (r >= 0)
-		r = link_command(&control.link, control.id, verb, control.task, error);
-	if (r >= 0)
-		r = await(&control, error);
+	if (r < 0)
+		return r;
+	r = ask_core(&control, error);
+	if (r < 0 && r != -EPERM && verb == PR_VERB_STOP && !control.task && !is_over(&place))
+		r = stop_without_core(&control, error);
 	if (r >= 0)
 		r = print_proof(&control, error);
 	if (r < 0)
