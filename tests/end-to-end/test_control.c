@@ -166,7 +166,7 @@ static void test_stop_then_resume(void **state)
 	assert_true(proof);
 	events_release(&events);
 
-	_cleanup_free_ char *hurry = driver_file(&driver, "subject/hurry", "");
+	free(driver_file(&driver, "subject/hurry", ""));
 	_cleanup_process_ struct process again = PROCESS_INIT;
 	command(&again, 0, ARGUMENTS("run", "--resume", name, "--display", "json"));
 	events = log_events();

@@ -79,7 +79,7 @@ int elf_image_needed(const struct elf_image *image, char ret_names[][128], int s
 	return count < size ? count : size;
 }
 
-bool elf_image_has_symbol(const struct elf_image *image, const char *name)
+bool elf_image_defines(const struct elf_image *image, const char *name)
 {
 	size_t length = strlen(name);
 	for (unsigned i = 0; i < header_of(image)->e_shnum; i++) {
@@ -90,7 +90,8 @@ bool elf_image_has_symbol(const struct elf_image *image, const char *name)
 		const Elf64_Sym *symbols = (const Elf64_Sym *)(image->bytes + table->sh_offset);
 		for (size_t n = 0; n < table->sh_size / sizeof *symbols; n++) {
 			const char *symbol = string_at(image, names, symbols[n].st_name);
-			if (strncmp(symbol, name, length) == 0 && (symbol[length] == '\0' || symbol[length] == '.'))
+			if (ELF64_ST_BIND(symbols[n].st_info) == STB_GLOBAL && strncmp(symbol, name, length) == 0 &&
+			    (symbol[length] == '\0' || symbol[length] == '.'))
 				return true;
 		}
 	}

@@ -17,8 +17,11 @@ void elf_image_close(struct elf_image *image);
 /* Names of DT_NEEDED; how many there are, the first `size` of them in `ret_names`. */
 int elf_image_needed(const struct elf_image *image, char ret_names[][128], int size);
 
-/* Is a symbol of this name in .symtab or .dynsym? Parts of a name after "." (of a clone) do not count. */
-bool elf_image_has_symbol(const struct elf_image *image, const char *name);
+/*
+ * Is a global symbol of this name in .symtab or .dynsym? A static inline function of a header, which a build without
+ * optimisation keeps a local copy of, is none. What a clone adds after "." does not count.
+ */
+bool elf_image_defines(const struct elf_image *image, const char *name);
 
 /* Do the bytes stand in what the program loads (not in debug information)? */
 bool elf_image_loads(const struct elf_image *image, const void *bytes, size_t length);

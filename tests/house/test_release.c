@@ -51,7 +51,7 @@ static const char *switch_in(const struct elf_image *image)
 		return VARIABLE;
 	static const char *const symbols[] = { "guard_holds", "guard_environment" };
 	for (size_t i = 0; i < ELEMENTS(symbols); i++)
-		if (elf_image_has_symbol(image, symbols[i]))
+		if (elf_image_defines(image, symbols[i]))
 			return symbols[i];
 	/* A table of ids without the rest would be a guard's leftover; two are no coincidence of words. */
 	int ids = 0;
@@ -101,7 +101,7 @@ static void test_programs_of_the_test_build_have_it(void **state)
 			continue;
 		looked++;
 		bool variable = elf_image_loads(&image, VARIABLE, strlen(VARIABLE));
-		bool function = elf_image_has_symbol(&image, "guard_holds");
+		bool function = elf_image_defines(&image, "guard_holds");
 		bool id = false;
 		for (size_t n = 0; n < ELEMENTS(IDS); n++)
 			id = id || holds_id(&image, IDS[n]);
