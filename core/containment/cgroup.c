@@ -278,12 +278,12 @@ int cgroup_freeze(int fd, bool on)
 static int remove_with_retry(int parent, const char *name)
 {
 	int64_t deadline = clock_mono_ns() + REMOVE_RETRY_NS;
-	for (int64_t pause = NS_PER_MS / 5;; pause *= 2) {
+	for (int64_t pause = NS_PER_MS / 5;; pause = pause < 10 * NS_PER_MS ? 2 * pause : pause) {
 		if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			return 0;
 		if (errno != EBUSY || clock_mono_ns() >= deadline)
 			return -errno;
-		clock_sleep_ns(pause < 20 * NS_PER_MS ? pause : 20 * NS_PER_MS);
+		clock_sleep_ns(pause);
 	}
 }
 

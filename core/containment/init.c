@@ -185,6 +185,8 @@ static int exec_command(char *const *argv)
 
 static _Noreturn void run_command(int status, const char *directory, char *const *argv)
 {
+	/* Asked now: stripping the environment takes the switch away with it. */
+	bool tell_failure = guard_holds(GUARD_EXEC_STATUS);
 	/* A session of its own, and no terminal to take (setsid(2)). */
 	setsid();
 	int r = dup2(status, INIT_REPORT) < 0 ? -errno : 0;
@@ -204,7 +206,7 @@ static _Noreturn void run_command(int status, const char *directory, char *const
 		r = exec_command(argv);
 	}
 	int code = -r;
-	if (guard_holds(GUARD_EXEC_STATUS))
+	if (tell_failure)
 		while (write(INIT_REPORT, &code, sizeof code) < 0 && errno == EINTR)
 			;
 	_exit(127);

@@ -348,7 +348,8 @@ static void finish(struct worker *worker, struct run *run)
 	run->remaining = populated > 0 ? cgroup_count(run->leaf.fd) : 0;
 	cgroup_leaf_counts(&worker->tree, &run->leaf, &run->counts);
 	reap(run);
-	run->removed = cgroup_leaf_remove(&worker->tree, &run->leaf, &run->nested) == 0;
+	/* What is still populated cannot be removed: it is reported, and the next sweep has it. */
+	run->removed = run->remaining == 0 && cgroup_leaf_remove(&worker->tree, &run->leaf, &run->nested) == 0;
 	run->closing_ms = (double)(clock_mono_ns() - run->closing_since_ns) / NS_PER_MS;
 	run->state = RUN_CLOSED;
 	worker->live--;

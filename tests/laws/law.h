@@ -1,0 +1,46 @@
+/*
+ * Laws and their deletion probes (rulings). A law is a function that judges a real worker from outside and
+ * says whether the law holds. Each is asked three times:
+ *
+ *   the release build                          it must hold
+ *   the guarded build, every guard in place    it must hold: the build alone changes nothing
+ *   the guarded build without the named guard  it must NOT hold, or the law proves nothing
+ *
+ * A host that cannot test a law skips it, with the reason; it never passes there.
+ */
+#ifndef TESTS_LAWS_LAW_H
+#define TESTS_LAWS_LAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tests/support/worker_harness.h"
+
+struct verdict {
+	bool holds;
+	char why[512];		/* what was seen, in either case */
+};
+
+struct law {
+	const char *id;		/* as in the rulings */
+	const char *says;
+	const char *guard;	/* taken out by the probe */
+	void (*judge)(const struct worker_start *how, struct verdict *verdict);
+};
+
+extern const struct law kill_laws[], birth_laws[], evidence_laws[], environment_laws[];
+
+void law_holds(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Returns false, so that a judge may `return (void)law_broken(...)`. */
+bool law_broken(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A worker that is ready, or NULL with the verdict broken. */
+struct worker *law_worker(const struct worker_start *how, struct verdict *verdict);
+
+/* Processes of the host whose command line holds `marker`, waited for at most so long to become none. */
+int law_processes(const char *marker);
+int law_processes_settle(const char *marker, int timeout_ms);
+/* A marker that no other process has: a number of seconds to sleep. */
+void law_marker(char *ret_marker, size_t size);
+
+#endif

@@ -1,0 +1,139 @@
+/* laws LAW: judges one law and runs its deletion probe; without an argument it lists them. */
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "core/base/io.h"
+#include "tests/laws/law.h"
+#include "tests/support/skip.h"
+
+#include <fcntl.h>
+
+static const struct law *const families[] = { kill_laws, birth_laws, evidence_laws, environment_laws };
+
+static void write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
+{
+	verdict->holds = holds;
+	vsnprintf(verdict->why, sizeof verdict->why, format, arguments);
+}
+
+void law_holds(struct verdict *verdict, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	write_why(verdict, true, format, arguments);
+	va_end(arguments);
+}
+
+bool law_broken(struct verdict *verdict, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	write_why(verdict, false, format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+struct worker *law_worker(const struct worker_start *how, struct verdict *verdict)
+{
+	struct worker *worker = worker_start(how);
+	if (!worker || worker_refused(worker)) {
+		law_broken(verdict, "the worker did not come up");
+		worker_free(worker);
+		return NULL;
+	}
+	return worker;
+}
+
+int law_processes(const char *marker)
+{
+	_cleanup_closedir_ DIR *stream = opendir("/proc");
+	int count = 0;
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		char path[300];
+		_cleanup_buffer_ struct buffer text = BUFFER_INIT;
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || atoi(entry->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+		if (io_read_file(AT_FDCWD, path, 65536, &text) == 0 && text.length &&
+		    memmem(text.data, text.length, marker, strlen(marker)))
+			count++;
+	}
+	return count;
+}
+
+int law_processes_settle(const char *marker, int timeout_ms)
+{
+	int64_t deadline = clock_mono_ns() + timeout_ms * NS_PER_MS;
+	int count;
+	while ((count = law_processes(marker)) > 0 && clock_mono_ns() < deadline)
+		clock_sleep_ns(10 * NS_PER_MS);
+	return count;
+}
+
+void law_marker(char *ret_marker, size_t size)
+{
+	static unsigned serial;
+	snprintf(ret_marker, size, "1%07d.%03u", getpid(), ++serial);
+}
+
+static const struct law *find_law(const char *id)
+{
+	for (size_t i = 0; i < ELEMENTS(families); i++)
+		for (const struct law *law = families[i]; law->id; law++)
+			if (strcmp(law->id, id) == 0)
+				return law;
+	return NULL;
+}
+
+static void list_laws(void)
+{
+	for (size_t i = 0; i < ELEMENTS(families); i++)
+		for (const struct law *law = families[i]; law->id; law++)
+			printf("%-4s %-20s %s\n", law->id, law->guard, law->says);
+}
+
+/* Says "ok" or "NOT OK" for one of the three askings. */
+static bool ask(const struct law *law, const char *what, const char *program, const char *without, bool wanted)
+{
+	static const char *const environment[] = { "PROCTOR_DRAIN_MS=400", NULL };
+	struct verdict verdict = { .holds = false, .why = "the judge said nothing" };
+	struct worker_start how = { .program = program, .without = without, .environment = without ? environment : NULL };
+	law->judge(&how, &verdict);
+	bool as_wanted = verdict.holds == wanted;
+	printf("%-6s %-4s %-34s %s: %s\n", as_wanted ? "ok" : "NOT OK", law->id, what, verdict.holds ? "holds" : "red", verdict.why);
+	return as_wanted;
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc != 2) {
+		list_laws();
+		return argc == 1 ? 0 : 64;
+	}
+	const struct law *law = find_law(argv[1]);
+	if (!law) {
+		fprintf(stderr, "no law %s here\n", argv[1]);
+		return 64;
+	}
+	struct worker *worker = worker_start(&(struct worker_start){ 0 });
+	struct json_object *refused = worker ? worker_refused(worker) : NULL;
+	if (refused)
+		skip_program("law %s goes unverified: %s", law->id, event_text(refused, "message"));
+	worker_free(worker);
+
+	char without[64];
+	snprintf(without, sizeof without, "without %s", law->guard);
+	bool good = ask(law, "release build", PROCTOR_BUILD "/proctor-worker", NULL, true);
+	good &= ask(law, "guarded build", PROCTOR_BUILD "/tests/guarded/proctor-worker", NULL, true);
+	good &= ask(law, without, PROCTOR_BUILD "/tests/guarded/proctor-worker", law->guard, false);
+	/* What the probe left behind dies with its worker; a worker that starts sweeps the rest. */
+	worker_free(worker_start(&(struct worker_start){ 0 }));
+	return good ? 0 : 1;
+}
