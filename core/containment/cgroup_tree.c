@@ -43,17 +43,6 @@ static bool parent_is_ours(const char *own)
 	return stat(path, &procs) == 0 && procs.st_uid == geteuid() && access(path, W_OK) == 0;
 }
 
-static bool is_ordinary_user(void)
-{
-	/* Inside the outer user namespace we are its 0: the host's root is the one whose map is the identity. */
-	_cleanup_buffer_ struct buffer map = BUFFER_INIT;
-	unsigned long inside, outside, count;
-	if (io_read_file(AT_FDCWD, "/proc/self/uid_map", 65536, &map) < 0 || !map.data ||
-	    sscanf(map.data, "%lu %lu %lu", &inside, &outside, &count) != 3)
-		return geteuid() != 0;
-	return geteuid() != 0 || outside != 0;
-}
-
 static int explain_mkdir(const char *path, int code, struct pr_error *error)
 {
 	pr_error_errno(error, code, "no boundary: cannot make a cgroup below %s", path);
@@ -194,7 +183,7 @@ int cgroup_tree_open(struct cgroup_tree *tree, unsigned *ret_swept, struct pr_er
 		return pr_error_remedy(error, "mount one: mount -t cgroup2 none /sys/fs/cgroup/unified "
 				       "(a hybrid host), or boot with systemd.unified_cgroup_hierarchy=1");
 	}
-	if (is_ordinary_user() && parent_is_ours(own)) {
+	if (host_own_uid() != 0 && parent_is_ours(own)) {
 		snprintf(base, sizeof base, "%s", own);
 		*strrchr(base, '/') = '\0';
 	} else {

@@ -144,3 +144,19 @@ int host_own_cgroup(const char *controller, char *ret_path, size_t size, struct 
 		return pr_error_set(error, ENOENT, "/proc/self/cgroup or mountinfo is empty");
 	return host_find_cgroup(mountinfo.data, cgroup.data, controller, ret_path, size, error);
 }
+
+uid_t host_own_uid(void)
+{
+	_cleanup_buffer_ struct buffer map = BUFFER_INIT;
+	unsigned long inside, outside, count;
+	uid_t own = geteuid();
+	if (io_read_file(AT_FDCWD, "/proc/self/uid_map", 65536, &map) < 0)
+		return own;
+	for (const char *line = map.data; line && *line;) {
+		const char *end = strchrnul(line, '\n');
+		if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) == 3 && own >= inside && own - inside < count)
+			return (uid_t)(outside + (own - inside));
+		line = *end ? end + 1 : end;
+	}
+	return own;
+}

@@ -6,6 +6,7 @@
 #define CORE_CONTAINMENT_HOST_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include <proctor/error.h>
 
@@ -18,5 +19,11 @@ int host_own_cgroup(const char *controller, char *ret_path, size_t size, struct 
 /* The same from given texts, for tests. */
 int host_find_cgroup(const char *mountinfo, const char *cgroup, const char *controller, char *ret_path, size_t size,
 		     struct pr_error *error);
+
+/*
+ * The id of our effective user in the user namespace above ours (/proc/self/uid_map): in the outer namespace of
+ * an ordinary user (outer.h), where we are 0, it is the user's own.
+ */
+uid_t host_own_uid(void);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/io.h"
+#include "core/containment/host.h"
 
 #define ROOT_BASE 1900000000u
 #define ROOT_PAIRS 32768u
@@ -36,8 +37,11 @@ static bool touches(const char *file, unsigned long base, unsigned long count)
 static int open_lock(char *path, size_t size, struct pr_error *error)
 {
 	/* One place for all of a user's workers, whatever XDG_RUNTIME_DIR each of them has. */
-	snprintf(path, size, geteuid() == 0 && access("/run", W_OK) == 0 ? "/run/proctor" : "/tmp/proctor-%u",
-		 (unsigned)geteuid());
+	uid_t user = host_own_uid();
+	if (user == 0 && access("/run", W_OK) == 0)
+		snprintf(path, size, "/run/proctor");
+	else
+		snprintf(path, size, "/tmp/proctor-%u", (unsigned)user);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return pr_error_errno(error, errno, "creating %s for the lock of the id range", path);
 	struct stat status;
