@@ -1,0 +1,113 @@
+/* Looking for programs (program.h), by the host's own files; it runs nothing. */
+#include "core/round/program.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "core/base/cleanup.h"
+
+static const char *const shown_by_root[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+
+static bool is_below(const char *path, const char *top)
+{
+	size_t length = strlen(top);
+	return strncmp(path, top, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+static bool is_bound(const struct sandbox_spec *sandbox, const char *bind, const char *path)
+{
+	for (size_t i = 0; i < sandbox->read_only.count; i++)
+		if (is_below(path, sandbox->read_only.items[i]))
+			return true;
+	return bind && is_below(path, bind);
+}
+
+static bool is_shown(const struct sandbox_spec *sandbox, const char *bind, const char *path)
+{
+	for (size_t i = 0; i < ELEMENTS(shown_by_root); i++)
+		if (is_below(path, shown_by_root[i]))
+			return true;
+	return is_bound(sandbox, bind, path);
+}
+
+/* 0 where a program stands at `path` of the sandbox; -EXDEV where a link leads out of what it shows. */
+static int look_at(const struct sandbox_spec *sandbox, const char *bind, const char *path)
+{
+	struct stat status;
+	_cleanup_close_ int fd = -1;
+
+	if (strcmp(sandbox->root, "host") == 0 || is_bound(sandbox, bind, path)) {
+		char real[PATH_MAX];
+		if (!realpath(path, real))
+			return -errno;
+		if (!is_shown(sandbox, bind, real))
+			return -EXDEV;
+		fd = open(real, O_PATH | O_CLOEXEC);
+	} else {
+		/* Links of another root are its own: an absolute one starts at that root. */
+		struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+		_cleanup_close_ int root = open(sandbox->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root < 0)
+			return -errno;
+		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+	}
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || (status.st_mode & 0111) == 0)
+		return -EACCES;
+	return 0;
+}
+
+static int say_missing(const struct sandbox_spec *sandbox, const char *name, const char *path, int why,
+		       struct pr_error *error)
+{
+	bool host = strcmp(sandbox->root, "host") == 0;
+	if (why == -EXDEV) {
+		pr_error_set(error, ENOENT, "%s is there on the host, but not in what the sandbox shows of it", name);
+		pr_error_remedy(error, "add the directory that holds it (or that it leads to) to sandbox.read_only");
+	} else if (why == -EACCES) {
+		pr_error_set(error, EACCES, "%s is there, but it is not an executable file", name);
+		pr_error_remedy(error, "chmod +x it, or name another");
+	} else if (path) {
+		pr_error_set(error, ENOENT, "%s is not on PATH (%s) as the sandbox shows it%s%s", name, path,
+			     host ? "" : " below ", host ? "" : sandbox->root);
+		pr_error_remedy(error, "install it, or add its directory to sandbox.read_only and to PATH in agent.environment");
+	} else {
+		pr_error_set(error, ENOENT, "%s is not there, as the sandbox shows it%s%s", name, host ? "" : " below ",
+			     host ? "" : sandbox->root);
+		pr_error_remedy(error, "install it, or add its directory to sandbox.read_only");
+	}
+	return error ? -error->code : why;
+}
+
+int program_find(const struct sandbox_spec *sandbox, const char *bind, const char *name, const char *path,
+		 struct pr_error *error)
+{
+	if (name[0] == '/') {
+		int r = is_shown(sandbox, bind, name) ? look_at(sandbox, bind, name) : -ENOENT;
+		if (r == -ENOENT && access(name, X_OK) == 0 && !is_shown(sandbox, bind, name))
+			r = -EXDEV;
+		return r < 0 ? say_missing(sandbox, name, NULL, r, error) : 0;
+	}
+
+	int why = -ENOENT;
+	if (!path)
+		path = SPEC_PATH_DEFAULT;
+	for (const char *at = path; *at;) {
+		size_t length = strcspn(at, ":");
+		char file[PATH_MAX];
+		if (length > 0 && at[0] == '/' &&
+		    (size_t)snprintf(file, sizeof file, "%.*s/%s", (int)length, at, name) < sizeof file) {
+			int r = is_shown(sandbox, bind, file) ? look_at(sandbox, bind, file) : -ENOENT;
+			if (r == 0)
+				return 0;
+			if (r == -EACCES || r == -EXDEV)
+				why = r;
+		}
+		at += length + (at[length] == ':');
+	}
+	return say_missing(sandbox, name, path, why, error);
+}

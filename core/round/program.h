@@ -1,0 +1,19 @@
+/*
+ * Programs as a sandbox would find them: what it shows of the host is known before anything starts, so a
+ * command that cannot be there is a fault of the round file and not a surprise in the night.
+ */
+#ifndef CORE_ROUND_PROGRAM_H
+#define CORE_ROUND_PROGRAM_H
+
+#include "core/round/spec.h"
+#include <proctor/error.h>
+
+/*
+ * Looks for `name` (absolute, or bare: then on `path`, NULL for the default) among what the sandbox shows: /usr, /bin,
+ * /sbin, /lib* of the root, the read_only binds and `bind` (may be NULL). 0, or -ENOENT/-EACCES with what
+ * is missing in the message and what to do in the remedy.
+ */
+int program_find(const struct sandbox_spec *sandbox, const char *bind, const char *name, const char *path,
+		 struct pr_error *error);
+
+#endif
