@@ -272,7 +272,8 @@ static _Noreturn void run_canaries(int count)
 		if (fork() != 0)
 			continue;
 		setsid();
-		if (fork() != 0)
+		/* Refused by the limit, the parent stays in its child's place: somebody must be there to be killed. */
+		if (fork() > 0)
 			_exit(0);
 		for (;;)
 			pause();

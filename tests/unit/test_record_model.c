@@ -314,8 +314,8 @@ static void test_hostile_members(void **state)
 		"\"type\":\"refusal\",\"task\":\"x\",\"count\":18446744073709551615",
 		"\"type\":\"control\",\"verb\":9,\"who\":[],\"ms\":-1,\"removed\":\"all\"",
 		"\"type\":\"control\",\"verb\":\"no such\",\"ms\":1e300",
-		"\"type\":\"boundary.closed\",\"task\":\"x\",\"ms\":\"soon\",\"process_containment\":{\"profile\":1,"
-		"\"enforced\":3,\"remaining_processes\":-4,\"uncertifiable_reasons\":{}}",
+		"\"type\":\"boundary.closed\",\"task\":\"x\",\"ms\":\"soon\",\"process_containment\":{\"profile\":1,\"enforced\":3,\"uncertifiable_reasons\":{}}",
+		"\"type\":\"boundary.closed\",\"task\":\"x\",\"process_containment\":{\"remaining_processes\":-4}",
 		"\"type\":\"boundary.closed\",\"process_containment\":[]",
 		"\"type\":\"round.finished\",\"head\":4,\"wall_ms\":99999999999999999",
 		"\"type\":\"preflight.verdict\",\"ok\":-1",

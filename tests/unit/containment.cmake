@@ -1,0 +1,2 @@
+proctor_test(unit containment_host SOURCES test_containment_host.c LINK containment)
+proctor_test(unit containment_request SOURCES test_containment_request.c LINK containment)
