@@ -14,7 +14,7 @@
 
 #include <fcntl.h>
 
-static const struct law *const families[] = { kill_laws, birth_laws, evidence_laws, environment_laws };
+static const struct law *const families[] = { kill_laws, birth_laws, evidence_laws, environment_laws, output_laws };
 
 static void write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
 {
