@@ -1,0 +1,2 @@
+proctor_test(unit evaluation_attribution SOURCES test_evaluation_attribution.c LINK evaluation)
+proctor_test(unit evaluation_verdict SOURCES test_evaluation_verdict.c LINK evaluation)
