@@ -87,7 +87,7 @@ static int keep_privileges(uint64_t keep)
 {
 	int r = privileges_no_new();
 	if (r == 0)
-		r = privileges_bound(keep);
+		r = privileges_bound(HELD_ALL, keep);
 	return r < 0 ? r : privileges_limit(keep);
 }
 

@@ -62,14 +62,13 @@ static _Noreturn void give_up(int code, const char *step)
 	wait_to_be_killed();
 }
 
-/* What the worker ignores or blocks would be inherited over exec. */
+/* What the worker blocks and ignores would be so over exec: it blocks some and ignores SIGPIPE (worker_main.c). */
 static void reset_signals(void)
 {
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
 }
 
 static int set_limit(int resource, rlim_t wanted)
@@ -96,7 +95,7 @@ static int set_limits(void)
  */
 static int enter_candidate_id(void)
 {
-	int r = privileges_bound(0);
+	int r = privileges_bound(KEEP_FOR_INIT, 0);
 	if (r < 0)
 		return r;
 	if (syscall(SYS_setresgid, CANDIDATE_ID, CANDIDATE_ID, CANDIDATE_ID) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
@@ -107,7 +106,7 @@ static int enter_candidate_id(void)
 
 static int drop_everything(void)
 {
-	int r = privileges_bound(0);
+	int r = privileges_bound(KEEP_FOR_INIT, 0);
 	return r < 0 ? r : privileges_limit(0);
 }
 
@@ -116,13 +115,13 @@ static int drop_everything(void)
 static void unpack_subject(void)
 {
 	const char *step = "opening the workspace";
+	mode_t mask = umask(0);
+	/* With the candidate's file-system ids what is made belongs to it; ours may not even enter. */
+	setfsgid(CANDIDATE_ID);
+	setfsuid(CANDIDATE_ID);
 	int workspace = open(WORKSPACE_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int home = open(HOME_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = workspace < 0 || home < 0 ? -errno : 0;
-	mode_t mask = umask(0);
-	/* With the candidate's file-system ids what is made belongs to it, and its quota pays. */
-	setfsgid(CANDIDATE_ID);
-	setfsuid(CANDIDATE_ID);
 	if (r == 0)
 		r = unpack(INIT_STREAM, workspace, home, &step);
 	setfsuid(0);

@@ -143,6 +143,9 @@ int main(int argc, char **argv)
 {
 	unsigned outer_count = 0;
 	char **arguments = argv;
+	/* What our parent ignored (nohup, a CI runner) no candidate may inherit; SIGPIPE is init's to set back. */
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	if (argc >= 3 && strcmp(argv[1], "--outer") == 0) {
 		outer_count = (unsigned)strtoul(argv[2], NULL, 10);

@@ -72,8 +72,12 @@ int landlock_enter_reader(int abi, int directory_fd);
 /* --- privileges ------------------------------------------------------------------------------------ */
 
 int privileges_no_new(void);
-/* Empties the bounding and ambient sets but for `keep` (bits by capability number); needs CAP_SETPCAP. */
-int privileges_bound(uint64_t keep);
+/*
+ * Empties the bounding and ambient sets but for `keep` (bits by capability number); needs CAP_SETPCAP. `held` is
+ * what may still be in them: each capability is a call.
+ */
+int privileges_bound(uint64_t held, uint64_t keep);
+#define HELD_ALL (~UINT64_C(0))
 /* Sets permitted and effective to `keep`, inheritable to nothing. */
 int privileges_limit(uint64_t keep);
 

@@ -19,13 +19,13 @@ int privileges_no_new(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-int privileges_bound(uint64_t keep)
+int privileges_bound(uint64_t held, uint64_t keep)
 {
 	if (!guard_holds(GUARD_CAPABILITIES))
 		return 0;
 	/* Past the kernel's last capability the call answers EINVAL: that ends the loop on every kernel. */
 	for (int capability = 0; capability < 64; capability++) {
-		if (keep >> capability & 1)
+		if (keep >> capability & 1 || !(held >> capability & 1))
 			continue;
 		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) {
 			if (errno == EINVAL)
