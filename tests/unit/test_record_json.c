@@ -39,11 +39,15 @@ static const struct {
 	{ "[\"\xc0\xaf\"]", JSON_FAULT_UTF8, 1, 3 },
 	{ "[\"\xed\xa0\x80\"]", JSON_FAULT_UTF8, 1, 3 },
 	{ "[\"\xf4\x90\x80\x80\"]", JSON_FAULT_UTF8, 1, 3 },
+	{ "[\"\xe0\x80\xaf\"]", JSON_FAULT_UTF8, 1, 3 },
+	{ "[\"\xf0\x80\x80\xaf\"]", JSON_FAULT_UTF8, 1, 3 },
+	{ "[\"\xf8\x88\x80\x80\x80\"]", JSON_FAULT_UTF8, 1, 3 },
 	{ "[\"\xe2\x82\"]", JSON_FAULT_UTF8, 1, 3 },
 	{ "[\"\\ud800\"]", JSON_FAULT_SURROGATE, 1, 3 },
 	{ "[\"\\udc00\"]", JSON_FAULT_SURROGATE, 1, 3 },
 	{ "[\"\\ud800\\u0041\"]", JSON_FAULT_SURROGATE, 1, 3 },
 	{ "[\"\\ud800\\ud800\"]", JSON_FAULT_SURROGATE, 1, 3 },
+	{ "[\"\\udc00\\udc00\"]", JSON_FAULT_SURROGATE, 1, 3 },
 	{ "[\"\\ud83dx\"]", JSON_FAULT_SURROGATE, 1, 3 },
 	{ "[\"\\u12g4\"]", JSON_FAULT_ESCAPE, 1, 3 },
 	{ "[\"\\u12", JSON_FAULT_ESCAPE, 1, 3 },
@@ -374,19 +378,23 @@ static void test_copy_and_equal(void **state)
 static void test_canonical_depth(void **state)
 {
 	_cleanup_buffer_ struct buffer out = BUFFER_INIT;
-	struct json *value = json_new_array();
 
 	(void)state;
-	for (unsigned i = 1; i < 64; i++) {
-		struct json *outer = json_new_array();
-		assert_int_equal(json_append(outer, value), 0);
-		value = outer;
+	/* The innermost is once an array, once an object. */
+	for (unsigned round = 0; round < 2; round++) {
+		struct json *value = round ? json_new_object() : json_new_array();
+
+		for (unsigned i = 1; i < 64; i++) {
+			struct json *outer = json_new_array();
+			assert_int_equal(json_append(outer, value), 0);
+			value = outer;
+		}
+		assert_int_equal(canonical_write(value, &out), 0);
+		struct json *outer = json_new_object();
+		assert_int_equal(json_set(outer, "a", value), 0);
+		assert_int_equal(canonical_write(outer, &out), -ELOOP);
+		json_free(outer);
 	}
-	assert_int_equal(canonical_write(value, &out), 0);
-	struct json *outer = json_new_object();
-	assert_int_equal(json_set(outer, "a", value), 0);
-	assert_int_equal(canonical_write(outer, &out), -ELOOP);
-	json_free(outer);
 }
 
 int main(void)

@@ -230,7 +230,12 @@ static void test_tampering(void **state)
 		assert_non_null(strstr(error.message, "line "));
 		*at = kept;
 	}
-	/* A line taken out, in the middle and in front. */
+	/* A chain of right digests and a number left out. */
+	static const char forged[] = "{\"seq\":2,\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\"}\n";
+	spill(forged, sizeof forged - 1);
+	assert_int_equal(log_verify(path, &verdict, &error), -EBADMSG);
+	assert_non_null(strstr(error.message, "seq"));
+	/* A line taken out in front. */
 	char *second = strchr(whole.data, '\n') + 1;
 	spill(second, whole.length - (size_t)(second - whole.data));
 	assert_int_equal(log_verify(path, &verdict, &error), -EBADMSG);
@@ -295,6 +300,15 @@ static void test_reader_beside_a_writer(void **state)
 	assert_int_equal(io_write_all(fd, "1}\n", 3), 0);
 	assert_int_equal(log_reader_next(reader, &line, &length, NULL), 1);
 	assert_string_equal(line, "{\"half\":1}");
+	/* Half a line that the writer takes back, and another one in its place. */
+	struct stat status;
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(io_write_all(fd, "{\"taken back\":", 14), 0);
+	assert_int_equal(log_reader_next(reader, &line, &length, NULL), 0);
+	assert_int_equal(ftruncate(fd, status.st_size), 0);
+	assert_int_equal(io_write_all(fd, "{\"in its place\":1}\n", 19), 0);
+	assert_int_equal(log_reader_next(reader, &line, &length, NULL), 1);
+	assert_string_equal(line, "{\"in its place\":1}");
 	close(fd);
 }
 
