@@ -45,6 +45,8 @@ void line_duration(struct line *line, int64_t ms)
 	int64_t seconds = ms / 1000;
 	if (ms < 1000)
 		line_add(line, "%" PRId64 " ms", ms);
+	else if (ms < 60 * 1000 && ms % 1000 < 100)
+		line_add(line, "%" PRId64 " s", seconds);
 	else if (ms < 60 * 1000)
 		line_add(line, "%" PRId64 ".%" PRId64 " s", seconds, ms % 1000 / 100);
 	else if (seconds < 3600)

@@ -27,7 +27,7 @@ void line_add(struct line *line, const char *format, ...) __attribute__((format(
 void line_text(struct line *line, const char *text, unsigned width);
 /* The same, filled up with spaces to `width` columns at least. */
 void line_column(struct line *line, const char *text, unsigned width);
-/* "85 ms", "1.2 s", "4:12", "1:02:03". */
+/* "85 ms", "1.2 s", "30 s", "4:12", "1:02:03". */
 void line_duration(struct line *line, int64_t ms);
 /* Milliseconds with a fraction where that says something: "1.1 ms", "42 ms". */
 void line_ms(struct line *line, double ms);

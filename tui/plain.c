@@ -204,7 +204,7 @@ static void refusal(struct rendering *r)
 	end(r);
 }
 
-/* What did not pass stands out without colour. X: enum pr_verdict, word */
+/* What did not pass stands out without colour. */
 static const char *const verdict_words[PR_VERDICT_COUNT] = {
 	[PR_VERDICT_NONE] = "-",
 	[PR_VERDICT_PASS] = "pass",
@@ -244,8 +244,10 @@ static void verdict(struct rendering *r)
 	const struct pr_task *task = task_of(r);
 	begin_task(r);
 	verdict_words_of(r, task ? task : &unknown);
-	line_add(&r->line, "; took ");
-	line_duration(&r->line, member_int(r->event, "wall_ms"));
+	if (member_int(r->event, "wall_ms") > 0) {
+		line_add(&r->line, "; took ");
+		line_duration(&r->line, member_int(r->event, "wall_ms"));
+	}
 	if (member_int(r->event, "spend_usd_micro") > 0) {
 		line_add(&r->line, ", ");
 		line_money(&r->line, member_int(r->event, "spend_usd_micro"));
@@ -310,11 +312,12 @@ static void fault(struct rendering *r)
 	end(r);
 }
 
+/* What there is to look into: not what passed, nor what its owner stopped. */
 static void summary_tasks(struct rendering *r)
 {
 	for (uint32_t i = 0; i < r->model->counts.tasks; i++) {
 		const struct pr_task *task = &r->model->tasks[i];
-		if (task->verdict == PR_VERDICT_PASS)
+		if (task->verdict == PR_VERDICT_PASS || task->verdict == PR_VERDICT_STOPPED)
 			continue;
 		begin(r, "summary");
 		line_text(&r->line, task->id, NAME_WIDTH);

@@ -28,6 +28,8 @@
 #include "tui/notice.h"
 #include "tui/output.h"
 
+#define CORE_EXIT NS_PER_S	/* how long a core may take from its last word to its end */
+
 struct show {
 	const struct round_place *place;
 	const struct show_settings *settings;
@@ -281,9 +283,22 @@ static int wait_for_more(struct show *show, struct pr_error *error)
 	return r;
 }
 
+/*
+ * The core's end of the socket closes a moment before its lock is given up. What comes next, a list or a resume,
+ * is to find the round as we tell it. False: the core stays.
+ */
+static bool core_is_gone(const struct show *show)
+{
+	for (int64_t until_ns = clock_mono_ns() + CORE_EXIT; round_is_live(show->place); clock_sleep_ns(5 * NS_PER_MS))
+		if (clock_mono_ns() > until_ns)
+			return false;
+	return true;
+}
+
 static int is_over(struct show *show, struct pr_error *error)
 {
 	const char *name = show->place->name;
+	bool gone = core_is_gone(show);
 	if (show->refused) {
 		pr_error_set(error, EPERM, "round %s is of kind smoke and asks before it starts; there is no terminal to ask on", name);
 		pr_error_remedy(error, "proctor run FILE --yes");
@@ -291,6 +306,11 @@ static int is_over(struct show *show, struct pr_error *error)
 	}
 	if (show->model.finished)
 		return show->declined ? EXIT_STOPPED : show_exit_code(&show->model);
+	if (!gone) {
+		pr_error_set(error, ECONNRESET, "the core of round %s closed the connection; the round goes on", name);
+		pr_error_remedy(error, "proctor watch %s", name);
+		return EXIT_REFUSED;
+	}
 	pr_error_set(error, ECONNRESET, "round %s is interrupted: its core is gone", name);
 	pr_error_remedy(error, "proctor run --resume %s goes on with it; %s/core.log may say why", name, show->place->dir);
 	return EXIT_REFUSED;

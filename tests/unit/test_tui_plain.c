@@ -81,16 +81,15 @@ static const char EXPECTED[] =
 	"00:09  round        thawed, the clocks go on (by uid 0, pid 7)\n"
 	"00:10  clamp        agent ended after 5.2 s: exited 0\n"
 	"00:10  clamp        agent boundary empty: 2 killed, 0 remaining, removed, 1.1 ms\n"
-	"00:11  clamp        pass 1.0; took 6.0 s, $0.08, at least 3 refusals, episode-3f9c\n"
+	"00:11  clamp        pass 1.0; took 6 s, $0.08, at least 3 refusals, episode-3f9c\n"
 	"01:11  leak         INVALID 0.0: left a symlink: out -> /etc; charged to candidate; took 1:06, episode-77\n"
 	"01:12  round        FAULT disk: No space left on device; charged to host\n"
 	"01:13  round        STOPPED in 9 ms: 41 processes killed, 0 remaining, 2 boundaries removed (by uid 0, pid 7)\n"
-	"01:13  late         STOPPED: owner_stop; charged to owner; took 0 ms\n";
+	"01:13  late         STOPPED: owner_stop; charged to owner\n";
 
 static const char SUMMARY[] =
 	"01:15  round        STOPPED after 1:10\n"
 	"01:15  summary      leak INVALID 0.0: left a symlink: out -> /etc; charged to candidate\n"
-	"01:15  summary      late STOPPED: owner_stop; charged to owner\n"
 	"01:15  summary      3 tasks: 1 pass, 0 fail, 1 invalid, 0 error, 1 stopped; spend $0.08\n"
 	"01:15  summary      3 refusals, at least, in 1 of 3 tasks\n"
 	"01:15  summary      evidence: /s/smoke-20260102-030405\n";
