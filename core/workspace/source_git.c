@@ -141,12 +141,12 @@ static int take_tree(struct import *import, const git_oid *id, uint64_t depth)
 static int open_repository(const char *path, git_repository **ret_repository, struct pr_error *error)
 {
 	struct stat status;
-	int r = git_repository_open_ext(ret_repository, path, GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_BARE, NULL);
+	int r = git_repository_open_ext(ret_repository, path, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL);
 	if (r == 0)
 		return 0;
 	const git_error *last = git_error_last();
-	/* 1.5 has no code of its own for this one (newer: GIT_EOWNER). */
-	bool owner = last && last->message && strstr(last->message, "not owned by");
+	/* 1.5 has no code of its own for this, and says what it missed in the (empty) configuration; newer ones say it. */
+	bool owner = last && last->message && (strstr(last->message, "safe.directory") || strstr(last->message, "not owned by"));
 	if (stat(path, &status) < 0) {
 		pr_error_errno(error, errno, "opening the repository %s", path);
 		return pr_error_remedy(error, "name a directory with a git repository in it");

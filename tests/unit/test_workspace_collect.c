@@ -243,7 +243,7 @@ static void make_device(struct place *place)
 
 static void make_whiteout(struct place *place)
 {
-	if (mknodat(place->fd, "odd", S_IFCHR, makedev(0, 0)) < 0)
+	if (mknodat(place->fd, "odd", S_IFCHR | 0666, makedev(0, 0)) < 0)
 		skip_test("no right to make a whiteout: %s", strerror(errno));
 }
 
@@ -255,6 +255,8 @@ static void irregular(struct place *place, void (*make)(struct place *))
 
 	make(place);
 	collect_refused(place, place->fd, &WORKSPACE_LIMITS_E1, REASON_IRREGULAR_FILE, "odd");
+	if (make == make_closed_fifo && geteuid() != 0)
+		return;		/* with the check out it would be refused as unreadable */
 	without("type-check");
 	enum collection_outcome outcome = collect_into(place, place->fd, NULL, &WORKSPACE_LIMITS_E1, &tree, &reason, &path);
 	without(NULL);
