@@ -141,14 +141,16 @@ static void deep_chain(int root, int levels)
 	close(at);
 }
 
-static void remove_chain(int root)
+/* As deep as it is: hoists each level to the top. */
+static void remove_chain(int root, const char *name)
 {
-	/* as deep as it is: hoist each level to the top */
-	while (renameat(root, "deep/deep", root, "next") == 0) {
-		assert_int_equal(unlinkat(root, "deep", AT_REMOVEDIR), 0);
-		assert_int_equal(renameat(root, "next", root, "deep"), 0);
+	_cleanup_free_ char *second = scratch_text("%s/%s", name, name);
+
+	while (renameat(root, second, root, "next") == 0) {
+		assert_int_equal(unlinkat(root, name, AT_REMOVEDIR), 0);
+		assert_int_equal(renameat(root, "next", root, name), 0);
 	}
-	assert_int_equal(unlinkat(root, "deep", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(root, name, AT_REMOVEDIR), 0);
 }
 
 static void test_depth(void **state)
@@ -159,7 +161,7 @@ static void test_depth(void **state)
 	deep_chain(place->fd, 32);
 	collect_whole(place, place->fd, NULL, &tree);
 	assert_int_equal(tree.count, 32);
-	remove_chain(place->fd);
+	remove_chain(place->fd, "deep");
 
 	deep_chain(place->fd, 1200);
 	collect_refused(place, place->fd, &WORKSPACE_LIMITS_E1, REASON_WORKSPACE_TOO_DEEP, NULL);
@@ -168,7 +170,7 @@ static void test_depth(void **state)
 	_cleanup_close_ int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	assert_true(collect(place->fd, null, &WORKSPACE_LIMITS_E1, NULL, 0) < 0);
 	without(NULL);
-	remove_chain(place->fd);
+	remove_chain(place->fd, "deep");
 }
 
 static void test_long_names(void **state)
@@ -189,7 +191,9 @@ static void test_long_names(void **state)
 	collect_whole(place, place->fd, NULL, &tree);
 	put_file(at, "x", 0644, "");
 	collect_refused(place, place->fd, &WORKSPACE_LIMITS_E1, REASON_PATH_TOO_LONG, NULL);
+	assert_int_equal(unlinkat(at, "x", 0), 0);
 	close(at);
+	remove_chain(place->fd, name);
 }
 
 /* E2: refused at the first proof, in a small part of the time that it took to build. */
