@@ -25,14 +25,14 @@ static const struct {
 	const char *task, *verdict, *status, *cause, *charged_to, *words;
 } EXPECTED[] = {
 	{ "fix", "pass", "ok", "", "", "" },
-	{ "no-fix", "fail", "ok", "", "candidate", "patched did not meet its declared expectation" },
+	{ "no-fix", "fail", "ok", "", "candidate", "patched: command 1 exited with 1, not as declared" },
 	{ "daemon", "pass", "ok", "", "", "" },
-	{ "flood", "invalid", "invalid", "", "candidate", "stdout_too_large" },
-	{ "leak", "invalid", "invalid", "", "candidate", "symlink" },
+	{ "flood", "invalid", "invalid", "", "candidate", "/resource-limit.v1:stdout_too_large" },
+	{ "leak", "invalid", "invalid", "", "candidate", "/resource-limit.v1:symlink" },
 	{ "sleeper", "fail", "ok", "wall_clock", "candidate's run", "wall clock" },
 	{ "forker", "pass", "ok", "", "", "" },
-	{ "broken-baseline", "error", "error", "", "fixture", "baseline did not meet its declared expectation" },
-	{ "exit-three", "error", "error", "", "candidate's run", "exit code" },
+	{ "broken-baseline", "error", "error", "", "fixture", "baseline: command 1 exited with 1, not as declared" },
+	{ "exit-three", "error", "error", "", "candidate's run", "exited with 3, which is not allowed" },
 };
 
 static struct driver driver;
