@@ -100,6 +100,19 @@ static void worker_close(struct worker *worker)
 	cleanup_close(&worker->null);
 }
 
+/* Told once: to the core where there is one, which tells the user. */
+static int refuse(int socket, const struct pr_error *error)
+{
+	if (socket >= 0) {
+		serve_refusal(socket, error);
+		return EXIT_REFUSED;
+	}
+	fprintf(stderr, "proctor-worker: %s\n", error->message);
+	if (error->remedy[0])
+		fprintf(stderr, "try: %s\n", error->remedy);
+	return EXIT_REFUSED;
+}
+
 static int work(int socket, unsigned outer_count)
 {
 	struct pr_error error = { 0 };
@@ -122,12 +135,7 @@ static int work(int socket, unsigned outer_count)
 	worker_close(&worker);
 	if (r == 0)
 		return 0;
-	if (socket >= 0)
-		serve_refusal(socket, &error);
-	fprintf(stderr, "proctor-worker: %s\n", error.message);
-	if (error.remedy[0])
-		fprintf(stderr, "try: %s\n", error.remedy);
-	return EXIT_REFUSED;
+	return refuse(socket, &error);
 }
 
 static int stop_command(const char *directory)
@@ -164,12 +172,8 @@ int main(int argc, char **argv)
 	int socket = serving ? atoi(argv[2]) : -1;
 	struct pr_error error = { 0 };
 	/* After --outer we are 0 of the outer namespace already, and this does nothing. */
-	if (outer_enter(arguments, &error) < 0) {
-		if (serving)
-			serve_refusal(socket, &error);
-		fprintf(stderr, "proctor-worker: %s\ntry: %s\n", error.message, error.remedy);
-		return EXIT_REFUSED;
-	}
+	if (outer_enter(arguments, &error) < 0)
+		return refuse(socket, &error);
 	int placed = reserve_descriptors(socket);
 	if (serving && placed < 0) {
 		fprintf(stderr, "proctor-worker: descriptor %d: %s\n", socket, strerror(-placed));
