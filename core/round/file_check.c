@@ -93,10 +93,10 @@ static void check_agent_files(struct reader *reader, struct agent_spec *agent)
 }
 
 static void check_program(struct reader *reader, struct place_in_file at, const char *what, const char *bind,
-			  const char *name, const char *path)
+			  const char *name, const char *path, enum program_owner owner)
 {
 	struct pr_error error = { 0 };
-	if (program_find(&reader->spec->sandbox, bind, name, path, &error) < 0)
+	if (program_find(&reader->spec->sandbox, bind, name, path, owner, &error) < 0)
 		faults_add(reader->faults, at, "%s is not there: %s; %s", what, error.message, error.remedy);
 }
 
@@ -110,7 +110,8 @@ static void check_agent(struct reader *reader, struct task_spec *task)
 		faults_add(reader->faults, agent->at, "the agent is not there: %s: %s; a path with '/' is taken from the round file's folder",
 			   agent->bind, strerror(errno));
 	else if (!substitute_fault(agent->command.items[0], NULL, 0))
-		check_program(reader, agent->at, "the agent", agent->bind, agent->command.items[0], search_path(agent));
+		check_program(reader, agent->at, "the agent", agent->bind, agent->command.items[0], search_path(agent),
+			      PROGRAM_OF_AGENT);
 }
 
 /*
@@ -129,7 +130,7 @@ static void check_test(struct reader *reader, struct test_spec *test)
 			test->host = host;
 		return;
 	}
-	check_program(reader, test->at, "a test's program", NULL, program, NULL);
+	check_program(reader, test->at, "a test's program", NULL, program, NULL, PROGRAM_OF_TEST);
 }
 
 static void check_directory(struct reader *reader, struct place_in_file at, const char *what, const char *path)

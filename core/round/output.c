@@ -46,8 +46,11 @@ static void take(struct output *output, size_t length)
 	digest_add(output->digest, bytes, kept);
 	output->kept += kept;
 	int r = output->failed ? 0 : io_write_all(output->file, bytes, kept);
-	if (r < 0)
+	if (r < 0) {
 		output->failed = -r;
+		if (output->over)
+			output->over(output);
+	}
 }
 
 static void close_poll(uv_handle_t *handle)

@@ -2,7 +2,7 @@
  * The output of a command: a pipe that the core reads while it fills, capped while it is read (E6).
  *
  * What is over the cap is read and dropped, so a writer never blocks on us and memory stays at one buffer.
- * `over` is called once, at the first byte that is not kept. After the boundary is closed output_end() reads
+ * `over` is called at the first byte that is not kept: `cut`, or `failed` where the file cannot be written. After the boundary is closed output_end() reads
  * what the pipe still holds, without waiting and at most a pipe's capacity, so that whoever might still hold
  * the other end cannot keep us. The cap stands in one place (output.c, keep()).
  */

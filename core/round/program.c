@@ -62,7 +62,7 @@ static int look_at(const struct sandbox_spec *sandbox, const char *bind, const c
 }
 
 static int say_missing(const struct sandbox_spec *sandbox, const char *name, const char *path, int why,
-		       struct pr_error *error)
+		       enum program_owner owner, struct pr_error *error)
 {
 	bool host = strcmp(sandbox->root, "host") == 0;
 	if (why == -EXDEV) {
@@ -74,7 +74,9 @@ static int say_missing(const struct sandbox_spec *sandbox, const char *name, con
 	} else if (path) {
 		pr_error_set(error, ENOENT, "%s is not on PATH (%s) as the sandbox shows it%s%s", name, path,
 			     host ? "" : " below ", host ? "" : sandbox->root);
-		pr_error_remedy(error, "install it, or add its directory to sandbox.read_only and to PATH in agent.environment");
+		pr_error_remedy(error, owner == PROGRAM_OF_AGENT
+				? "install it, or add its directory to sandbox.read_only and to PATH in agent.environment"
+				: "install it, or name it by its absolute path and add that to sandbox.read_only");
 	} else {
 		pr_error_set(error, ENOENT, "%s is not there, as the sandbox shows it%s%s", name, host ? "" : " below ",
 			     host ? "" : sandbox->root);
@@ -84,13 +86,13 @@ static int say_missing(const struct sandbox_spec *sandbox, const char *name, con
 }
 
 int program_find(const struct sandbox_spec *sandbox, const char *bind, const char *name, const char *path,
-		 struct pr_error *error)
+		 enum program_owner owner, struct pr_error *error)
 {
 	if (name[0] == '/') {
 		int r = is_shown(sandbox, bind, name) ? look_at(sandbox, bind, name) : -ENOENT;
 		if (r == -ENOENT && access(name, X_OK) == 0 && !is_shown(sandbox, bind, name))
 			r = -EXDEV;
-		return r < 0 ? say_missing(sandbox, name, NULL, r, error) : 0;
+		return r < 0 ? say_missing(sandbox, name, NULL, r, owner, error) : 0;
 	}
 
 	int why = -ENOENT;
@@ -109,5 +111,5 @@ int program_find(const struct sandbox_spec *sandbox, const char *bind, const cha
 		}
 		at += length + (at[length] == ':');
 	}
-	return say_missing(sandbox, name, path, why, error);
+	return say_missing(sandbox, name, path, why, owner, error);
 }

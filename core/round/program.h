@@ -8,12 +8,15 @@
 #include "core/round/spec.h"
 #include <proctor/error.h>
 
+/* Whose program it is says what can be done about one that is missing. */
+enum program_owner { PROGRAM_OF_AGENT, PROGRAM_OF_TEST };
+
 /*
  * Looks for `name` (absolute, or bare: then on `path`, NULL for the default) among what the sandbox shows: /usr, /bin,
  * /sbin, /lib* of the root, the read_only binds and `bind` (may be NULL). 0, or -ENOENT/-EACCES with what
  * is missing in the message and what to do in the remedy.
  */
 int program_find(const struct sandbox_spec *sandbox, const char *bind, const char *name, const char *path,
-		 struct pr_error *error);
+		 enum program_owner owner, struct pr_error *error);
 
 #endif

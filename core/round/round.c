@@ -29,7 +29,8 @@ void round_fault(struct round *round, const char *what, const char *charged_to, 
 	set_text(event, "what", what);
 	set_value(event, "message", pr_safe_text_json(message, strlen(message)));
 	set_text(event, "charged_to", charged_to);
-	fprintf(stderr, "proctor-core: %s: %s\n", what, message);
+	/* core.log, not standard error: what a start refuses is told there by main.c, once. */
+	dprintf(round->log_fd, "proctor-core: %s: %s\n", what, message);
 	(void)journal_write(&round->engine.journal, event);
 }
 
@@ -519,6 +520,8 @@ static int serve(struct round *round, struct pr_error *error)
 		write_gate(round, "waiting", NULL);
 	if (!round->finished || uv_is_active((uv_handle_t *)&round->later))
 		uv_run(&round->loop, UV_RUN_DEFAULT);
+	if (round->failing)
+		return EXIT_REFUSED;	/* it could not judge; the log and core.log say why */
 	return strcmp(final_state(round), "stopped") == 0 ? EXIT_STOPPED : EXIT_FINE;
 }
 

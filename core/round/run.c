@@ -156,6 +156,10 @@ void runs_lost(struct engine *engine, const char *why)
 static void on_over(struct output *output)
 {
 	struct run *run = output->context;
+	if (output->failed) {
+		run_kill(run, KILL_OUTPUT);
+		return;
+	}
 	struct json_object *event = journal_event(PR_EVENT_TASK_OUTPUT_CUT);
 	set_text(event, "task", run->task);
 	set_text(event, "phase", pr_phase_name(run->phase));
