@@ -210,16 +210,18 @@ int cgroup_tree_open(struct cgroup_tree *tree, unsigned *ret_swept, struct pr_er
 void cgroup_tree_close(struct cgroup_tree *tree)
 {
 	unsigned nested;
+	/* What is still populated cannot be removed; the next worker's sweep kills and removes it. */
+	bool empty = tree->parent >= 0 && cgroup_count(tree->parent) == 0;
 	if (tree->base >= 0) {
 		char name[96];
 		io_write_file(tree->base, "cgroup.procs", "0");
-		if (tree->parent >= 0)
+		if (empty)
 			cgroup_remove(tree->base, tree->name, &nested);
 		snprintf(name, sizeof name, "%s.worker", tree->name);
 		unlinkat(tree->base, name, AT_REMOVEDIR);
 	}
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
-		if (tree->v1[i].parent >= 0)
+		if (tree->v1[i].parent >= 0 && empty)
 			cgroup_remove(tree->v1[i].base, tree->name, &nested);
 		cleanup_close(&tree->v1[i].parent);
 		cleanup_close(&tree->v1[i].base);

@@ -110,6 +110,18 @@ static int drop_everything(void)
 	return r < 0 ? r : privileges_limit(0);
 }
 
+/*
+ * A change of ids, of those for files too, clears the death signal that birth set (commit_creds in the kernel);
+ * a worker that died meanwhile shows as the end of its socket.
+ */
+static void die_with_worker(void)
+{
+	char byte;
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (recv(INIT_REPORT, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		_exit(1);
+}
+
 /* --- the subject ------------------------------------------------------------------------------------ */
 
 static void unpack_subject(void)
@@ -127,6 +139,7 @@ static void unpack_subject(void)
 	setfsuid(0);
 	setfsgid(0);
 	umask(mask);
+	die_with_worker();
 	if (r < 0)
 		give_up(-r, step);
 	close(workspace);

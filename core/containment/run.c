@@ -188,6 +188,7 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 	if (r < 0)
 		return r;
 	r = birth_start(&birth, error);
+	template_release(&birth.mounts);
 	run->pid = birth.pid;
 	run->pidfd = birth.pidfd;
 	run->workspace = birth.kept_workspace;

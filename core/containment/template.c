@@ -85,6 +85,18 @@ static int make_parents(int root, const char *path)
 	return 0;
 }
 
+/* A detached clone of what is mounted at `source`, with the attributes on all of it (or none: it fails closed). */
+static int clone_mount(const char *source, uint64_t attributes, struct pr_error *error)
+{
+	_cleanup_close_ int tree = open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (tree < 0)
+		return pr_error_errno(error, errno, "cloning the mount of %s", source);
+	struct mount_attr attr = { .attr_set = attributes };
+	if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr) < 0)
+		return pr_error_errno(error, errno, "making the mount of %s read-only", source);
+	return take_fd(&tree);
+}
+
 /* Binds `source` at `target` (relative to root) with the attributes; -ENOENT where the source is not there. */
 static int bind_at(int root, const char *source, const char *target, uint64_t attributes, struct pr_error *error)
 {
@@ -103,12 +115,9 @@ static int bind_at(int root, const char *source, const char *target, uint64_t at
 		if (fd < 0 && faccessat(root, target, F_OK, 0) < 0)
 			return pr_error_errno(error, errno, "making room for %s in the sandbox", source);
 	}
-	_cleanup_close_ int tree = open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	_cleanup_close_ int tree = clone_mount(source, attributes, error);
 	if (tree < 0)
-		return pr_error_errno(error, errno, "cloning the mount of %s", source);
-	struct mount_attr attr = { .attr_set = attributes };
-	if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr) < 0)
-		return pr_error_errno(error, errno, "making the mount of %s read-only", source);
+		return tree;
 	if (move_mount(tree, "", root, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return pr_error_errno(error, errno, "attaching %s", source);
 	return 0;
@@ -265,35 +274,36 @@ static int make_key(const char *root, const char *const *paths, size_t count, st
 	return r;
 }
 
-static int add_late(const char *const *paths, size_t count, struct mounts_plan *plan, struct pr_error *error)
+static int add_late(const char *path, struct mounts_plan *plan, struct pr_error *error)
 {
-	plan->late_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (!is_covered(paths[i]))
-			continue;
-		if (is_below(paths[i], "/proc") || is_below(paths[i], "/dev"))
-			return pr_error_set(error, EINVAL, "%s cannot be bound into the sandbox: /proc and /dev are its own", paths[i]);
-		if (plan->late_count == LATE_BINDS_MAX)
-			return pr_error_set(error, E2BIG, "more than %d read-only paths below /tmp and HOME", LATE_BINDS_MAX);
-		if (access(paths[i], F_OK) < 0)
-			return pr_error_errno(error, errno, "binding %s into the sandbox", paths[i]);
-		plan->late[plan->late_count++] = paths[i];
-	}
+	struct stat status;
+	if (is_below(path, "/proc") || is_below(path, "/dev"))
+		return pr_error_set(error, EINVAL, "%s cannot be bound into the sandbox: /proc and /dev are its own", path);
+	if (plan->late_count == LATE_BINDS_MAX)
+		return pr_error_set(error, E2BIG, "more than %d read-only paths below /tmp and HOME", LATE_BINDS_MAX);
+	if (stat(path, &status) < 0)
+		return pr_error_errno(error, errno, "binding %s into the sandbox", path);
+	int tree = clone_mount(path, READ_ONLY, error);
+	if (tree < 0)
+		return tree;
+	plan->late[plan->late_count++] = (struct late_bind){ path, tree, S_ISDIR(status.st_mode) };
 	return 0;
 }
 
-int template_get(const char *root, const char *const *paths, size_t count, struct mounts_plan *plan, struct pr_error *error)
+void template_release(struct mounts_plan *plan)
+{
+	for (unsigned i = 0; i < plan->late_count; i++)
+		cleanup_close(&plan->late[i].tree);
+	plan->late_count = 0;
+}
+
+static int find_template(const char *root, const char *const *paths, size_t count, struct mounts_plan *plan,
+			 struct pr_error *error)
 {
 	_cleanup_buffer_ struct buffer key = BUFFER_INIT;
-	for (size_t i = 0; i < count; i++)
-		if (paths[i][0] != '/')
-			return pr_error_set(error, EINVAL, "%s is not an absolute path", paths[i]);
 	int r = make_key(root, paths, count, &key);
 	if (r < 0)
 		return pr_error_errno(error, -r, "naming the sandbox's root");
-	r = add_late(paths, count, plan, error);
-	if (r < 0)
-		return r;
 	unsigned i;
 	for (i = 0; i < template_count; i++)
 		if (strcmp(templates[i].key, key.data) == 0)
@@ -311,4 +321,19 @@ int template_get(const char *root, const char *const *paths, size_t count, struc
 	}
 	templates[template_count++].key = buffer_take(&key);
 	return 0;
+}
+
+int template_get(const char *root, const char *const *paths, size_t count, struct mounts_plan *plan, struct pr_error *error)
+{
+	plan->late_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (paths[i][0] != '/')
+			return pr_error_set(error, EINVAL, "%s is not an absolute path", paths[i]);
+	int r = find_template(root, paths, count, plan, error);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (is_covered(paths[i]))
+			r = add_late(paths[i], plan, error);
+	if (r < 0)
+		template_release(plan);
+	return r;
 }

@@ -27,4 +27,7 @@ int template_prepare(struct pr_error *error);
  */
 int template_get(const char *root, const char *const *paths, size_t count, struct mounts_plan *plan, struct pr_error *error);
 
+/* Closes what template_get opened for one birth. Harmless on a plan that holds nothing. */
+void template_release(struct mounts_plan *plan);
+
 #endif

@@ -47,7 +47,11 @@ struct mounts_plan {
 	char home[128];
 	char shm[128];
 	int workspace_fd;		/* a detached mount to attach as the workspace, or -1: a fresh tmpfs */
-	const char *late[LATE_BINDS_MAX];	/* read-only paths below a place that a tmpfs covers */
+	struct late_bind {
+		const char *path;	/* below a place that a tmpfs covers */
+		int tree;		/* a detached read-only clone, made by the worker: the run's ids may not reach the path */
+		bool directory;
+	} late[LATE_BINDS_MAX];
 	unsigned late_count;
 };
 

@@ -83,19 +83,12 @@ static int make_point(const char *path, bool directory, const char **ret_step)
 	return 0;
 }
 
-static int bind_late(const char *path, const char **ret_step)
+static int bind_late(const struct late_bind *bind, const char **ret_step)
 {
-	struct stat status;
-	STEP("stat a read-only path", stat(path, &status));
-	int r = make_point(path + 1, S_ISDIR(status.st_mode), ret_step);
+	int r = make_point(bind->path + 1, bind->directory, ret_step);
 	if (r < 0)
 		return r;
-	_cleanup_close_ int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-	STEP("open_tree a read-only path", tree);
-	r = read_only(tree, ret_step);
-	if (r < 0)
-		return r;
-	STEP("move_mount a read-only path", move_mount(tree, "", AT_FDCWD, path + 1, MOVE_MOUNT_F_EMPTY_PATH));
+	STEP("move_mount a read-only path", move_mount(bind->tree, "", AT_FDCWD, bind->path + 1, MOVE_MOUNT_F_EMPTY_PATH));
 	return 0;
 }
 
@@ -152,7 +145,7 @@ int mounts_enter(const struct mounts_plan *plan, int *ret_keep, const char **ret
 		return r;
 	STEP("mount devpts", mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"));
 	for (unsigned i = 0; r == 0 && i < plan->late_count; i++)
-		r = bind_late(plan->late[i], ret_step);
+		r = bind_late(&plan->late[i], ret_step);
 	return r < 0 ? r : enter_root(ret_step);
 }
 
