@@ -129,8 +129,11 @@ int place_start_time(pid_t pid, uint64_t *ret_ticks)
 		return r == -ENOENT ? -ESRCH : r;
 	/* The second field is the program's name in parentheses and may hold anything: count from the last ')'. */
 	char *at = strrchr(text.data, ')');
-	if (!at)
+	if (!at || at[1] != ' ')
 		return -EIO;
+	/* Dead, and only not reaped yet: an orphan may stay so for good where pid 1 does not reap. */
+	if (at[2] == 'Z' || at[2] == 'X')
+		return -ESRCH;
 	for (int field = 2; field < 22; field++) {
 		at = strchr(at + 1, ' ');
 		if (!at)

@@ -29,7 +29,7 @@ int place_sockets(char *ret_path, size_t size, struct pr_error *error);
 
 /*
  * The start time of a process in clock ticks after boot (field 22 of /proc/PID/stat, proc(5)): with the
- * pid it names one process for this boot. -ESRCH where there is none.
+ * pid it names one process for this boot. -ESRCH where there is none, or a zombie alone.
  */
 int place_start_time(pid_t pid, uint64_t *ret_ticks);
 
