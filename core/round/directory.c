@@ -136,6 +136,8 @@ int directory_publish(const char *name, struct round_directory *directory, struc
 		if (errno != EEXIST)
 			break;
 	}
+	struct pr_error ours = { 0 };
+	error = error ? error : &ours;
 	pr_error_errno(error, errno, "naming the round's directory %s", path);
 	return explain(error);
 }
@@ -201,8 +203,9 @@ int directory_open(const char *round, struct round_directory *ret_directory, str
 			snprintf(path, sizeof path, "%s/%s", rounds, name);
 	}
 	if (!realpath(path, directory.path)) {
-		pr_error_errno(error, errno, "looking for the round %s", round);
-		return pr_error_remedy(error, "`proctor list` names the rounds that are there");
+		r = pr_error_errno(error, errno, "looking for the round %s", round);
+		pr_error_remedy(error, "`proctor list` names the rounds that are there");
+		return r;
 	}
 	snprintf(directory.name, sizeof directory.name, "%s", strrchr(directory.path, '/') + 1);
 	r = open_directory(&directory, error);

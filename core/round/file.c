@@ -347,8 +347,9 @@ static int find_folder(struct round_spec *spec, const char *path, struct pr_erro
 {
 	_cleanup_free_ char *real = realpath(path, NULL);
 	if (!real) {
-		pr_error_errno(error, errno, "reading the round file %s", path);
-		return pr_error_remedy(error, "name a file that is there");
+		int r = pr_error_errno(error, errno, "reading the round file %s", path);
+		pr_error_remedy(error, "name a file that is there");
+		return r;
 	}
 	spec->file = pool_text(&spec->pool, real);
 	char *slash = strrchr(real, '/');

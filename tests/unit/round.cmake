@@ -1,0 +1,5 @@
+foreach(name value file compile directory output)
+  proctor_test(unit round_${name} SOURCES test_round_${name}.c LINK round)
+endforeach()
+# The probe of E6's guard, beside the law that shows it by a real round.
+proctor_test(unit round_output_guarded SOURCES test_round_output.c LINK round GUARDED)
