@@ -16,7 +16,7 @@
 
 static const struct law *const families[] = { kill_laws, birth_laws, evidence_laws, environment_laws, output_laws };
 
-static void write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
+static void __attribute__((format(printf, 3, 0))) write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
 {
 	verdict->holds = holds;
 	vsnprintf(verdict->why, sizeof verdict->why, format, arguments);

@@ -133,7 +133,7 @@ static int refuse_families(scmp_filter_ctx filter)
 					     SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)family));
 	}
 	if (r == 0)
-		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GE, 64));
+		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GE, 64, 0));
 	/* Only NETLINK_ROUTE (protocol 0). */
 	for (unsigned bit = 0; r == 0 && bit < 32; bit++)
 		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
