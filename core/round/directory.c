@@ -178,7 +178,7 @@ static int find_newest(const char *rounds, const char *name, char *ret_name, siz
 	for (struct dirent *entry; directory && (entry = readdir(directory));)
 		if (is_run_of(entry->d_name, name) && strlen(entry->d_name) < sizeof newest &&
 		    strcmp(entry->d_name, newest) > 0)
-			snprintf(newest, sizeof newest, "%s", entry->d_name);
+			memcpy(newest, entry->d_name, strlen(entry->d_name) + 1);
 	if (!newest[0])
 		return -ENOENT;
 	snprintf(ret_name, size, "%s", newest);
