@@ -1,25 +1,27 @@
 #!/bin/sh
 # Runs each command of README.md as it is printed there, in a clean clone inside a fresh Debian 12 root.
 #
-#     tests/end-to-end/fresh-root.sh [--list] [--keep]
+#     tests/end-to-end/fresh-root.sh [--list] [--keep] [--only N]
 #
-# --list prints the commands and does nothing; --keep leaves the roots for a look. On demand, as root, with mmdebstrap
+# --list prints the commands and does nothing; --keep leaves the roots for a look; --only runs the Nth alone. On demand, as root, with mmdebstrap
 # and git; a command takes minutes, for it installs what it needs from this host's own package sources.
 #
 # A command is a line of a code block of README.md that calls apt-get. Each gets a root of its own: mmdebstrap's smallest
-# variant and nothing else. It runs in private mount and pid namespaces (no mount outlives it, and no process does), in a
-# chroot with /proc, /dev and /sys with the cgroups in it. The scratch directory is removed without crossing into
-# another file system.
+# variant and nothing else. It runs in private mount and pid namespaces (no mount outlives it, and no process does) that
+# have this root for their own, with /proc, /dev, and /sys with the cgroups in it. The scratch directory is removed
+# without crossing into another file system.
 set -eu
 
 source=$(cd "$(dirname "$0")/../.." && pwd)
-list=no keep=no
-for option in "$@"; do
-	case $option in
+list=no keep=no only=
+while [ $# -gt 0 ]; do
+	case $1 in
 	--list) list=yes ;;
 	--keep) keep=yes ;;
-	*) echo "usage: $0 [--list] [--keep]" >&2; exit 64 ;;
+	--only) only=${2:-0}; [ $# -gt 1 ] && shift ;;
+	*) echo "usage: $0 [--list] [--keep] [--only N]" >&2; exit 64 ;;
 	esac
+	shift
 done
 
 # Lines of fenced and of indented code blocks; a backslash at the end joins the next one.
@@ -81,17 +83,23 @@ mmdebstrap --quiet --variant=minbase --mode=root --aptopt="$work/apt.conf" bookw
 cat > "$work/enter" << 'END'
 set -eu
 root=$1
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
-exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
-	LC_ALL=C.UTF-8 sh -c "cd /root/proctor && $2"
+cd "$root"
+pivot_root . mnt
+cd /
+umount -l /mnt
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
+	sh -c "cd /root/proctor && $2"
 END
 
 passed=0 failed=0 number=0
 commands > "$work/commands"
 while IFS= read -r command <&3; do
 	number=$((number + 1))
+	[ -z "$only" ] || [ "$only" = "$number" ] || continue
 	root=$work/root-$number
 	cp -a "$work/fresh" "$root"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
