@@ -80,15 +80,30 @@ static void run_release(struct worker *worker, struct run *run)
 	free(run);
 }
 
+/*
+ * The writable places beside the workspace: never larger than it is, so that small limits mean a small run (all
+ * of their pages are charged to the run's memory).
+ */
+static uint64_t tmp_bytes(const struct run_request *request)
+{
+	return request->workspace_bytes < TMP_BYTES ? request->workspace_bytes : TMP_BYTES;
+}
+
+static uint64_t shm_bytes(const struct run_request *request)
+{
+	uint64_t memory = request->limits.memory_bytes;
+	return memory > 0 && memory < SHM_BYTES ? memory : SHM_BYTES;
+}
+
 static void fill_mounts(const struct run_request *request, struct mounts_plan *plan)
 {
-	uint64_t inodes = request->workspace_inodes;
+	uint64_t inodes = request->workspace_inodes, tmp = tmp_bytes(request);
 	snprintf(plan->workspace, sizeof plan->workspace, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%d,gid=%d",
 		 request->workspace_bytes, inodes, CANDIDATE_ID, CANDIDATE_ID);
-	snprintf(plan->tmp, sizeof plan->tmp, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", TMP_BYTES, inodes);
-	snprintf(plan->home, sizeof plan->home, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%d,gid=%d", TMP_BYTES,
-		 inodes, CANDIDATE_ID, CANDIDATE_ID);
-	snprintf(plan->shm, sizeof plan->shm, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", SHM_BYTES, inodes);
+	snprintf(plan->tmp, sizeof plan->tmp, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", tmp, inodes);
+	snprintf(plan->home, sizeof plan->home, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%d,gid=%d", tmp, inodes,
+		 CANDIDATE_ID, CANDIDATE_ID);
+	snprintf(plan->shm, sizeof plan->shm, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", shm_bytes(request), inodes);
 }
 
 /* tmpfs pages are charged to the cgroup too: a full workspace must be ENOSPC, not an OOM kill. */
@@ -98,7 +113,7 @@ static struct cgroup_limits leaf_limits(const struct run_request *request)
 	if (limits.processes)
 		limits.processes += CANDIDATE_EXTRA_PROCESSES;
 	if (limits.memory_bytes)
-		limits.memory_bytes += request->workspace_bytes + 2 * TMP_BYTES + SHM_BYTES;
+		limits.memory_bytes += request->workspace_bytes + 2 * tmp_bytes(request) + shm_bytes(request);
 	return limits;
 }
 
