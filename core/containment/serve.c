@@ -18,9 +18,16 @@
 #define FREEZE_WAIT_NS (2 * NS_PER_S)
 #define TICK_MS 1000	/* how often deadlines are looked at while something closes */
 
+struct message {
+	struct message *next;
+	size_t length;
+	char text[];
+};
+
 struct loop {
 	struct worker *worker;
 	int socket;
+	struct message *unsent, **unsent_end;	/* what a core that does not read has not taken yet, in order */
 	int signals;
 	struct run *runs;	/* live and kept ones */
 	bool ending;		/* the peer is gone, or we were told to end */
@@ -31,11 +38,42 @@ struct loop {
 
 /* --- what we say ------------------------------------------------------------------------------------ */
 
-/* Takes the object. A peer that is gone is seen by the loop. */
+static void queue_message(struct loop *loop, const char *text, size_t length)
+{
+	struct message *message = malloc(sizeof *message + length);
+	/* Without a word kept for the core it would wait for ever: then it had better see us go. */
+	if (!message) {
+		loop->ending = true;
+		return;
+	}
+	message->next = NULL;
+	message->length = length;
+	memcpy(message->text, text, length);
+	*loop->unsent_end = message;
+	loop->unsent_end = &message->next;
+}
+
+/* Sends what waits, as far as the socket takes it. A peer that is gone is seen by the loop. */
+static void flush(struct loop *loop)
+{
+	while (loop->unsent) {
+		struct message *message = loop->unsent;
+		if (io_send_message(loop->socket, message->text, message->length, NULL, 0) == -EAGAIN && !loop->ending)
+			return;
+		loop->unsent = message->next;
+		if (!loop->unsent)
+			loop->unsent_end = &loop->unsent;
+		free(message);
+	}
+}
+
+/* Takes the object. A slow core loses nothing and holds nothing up: kills and births go on. */
 static void say(struct loop *loop, struct json_object *message)
 {
 	const char *text = json_object_to_json_string_ext(message, JSON_C_TO_STRING_PLAIN);
-	io_send_message(loop->socket, text, strlen(text), NULL, 0);
+	size_t length = strlen(text);
+	if (loop->unsent || io_send_message(loop->socket, text, length, NULL, 0) == -EAGAIN)
+		queue_message(loop, text, length);
 	json_object_put(message);
 }
 
@@ -387,7 +425,8 @@ static size_t gather(const struct loop *loop, struct pollfd **fds, size_t *alloc
 		*allocated = 2 * need;
 	}
 	size_t count = 0;
-	(*fds)[count++] = (struct pollfd){ .fd = loop->ending ? -1 : loop->socket, .events = POLLIN };
+	short wanted = loop->unsent ? POLLIN | POLLOUT : POLLIN;
+	(*fds)[count++] = (struct pollfd){ .fd = loop->ending ? -1 : loop->socket, .events = wanted };
 	(*fds)[count++] = (struct pollfd){ .fd = loop->ending ? -1 : loop->signals, .events = POLLIN };
 	for (const struct run *run = loop->runs; run; run = run->next)
 		if (is_live(run))
@@ -422,6 +461,7 @@ int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, 
 	size_t allocated = 0;
 	bool closed_all = false;
 
+	loop.unsent_end = &loop.unsent;
 	loop.signals = open_signals(error);
 	if (loop.signals < 0)
 		return loop.signals;
@@ -430,7 +470,8 @@ int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, 
 	while (!loop.ending || worker->live > 0) {
 		size_t count = gather(&loop, &fds, &allocated);
 		poll(fds, count, count == 0 || is_closing(&loop) ? TICK_MS : -1);
-		if (!loop.ending && count > 0 && fds[0].revents)
+		flush(&loop);
+		if (!loop.ending && count > 0 && fds[0].revents & (POLLIN | POLLHUP | POLLERR))
 			read_requests(&loop);
 		if (!loop.ending && count > 0 && fds[1].revents)
 			loop.ending = true;
@@ -441,6 +482,7 @@ int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, 
 		step_all(&loop);
 		finish_stop(&loop);
 	}
+	flush(&loop);
 	while (loop.runs)
 		forget(&loop, loop.runs);
 	free(fds);

@@ -12,8 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/base/io.h"
@@ -113,6 +112,16 @@ static int refuse(int socket, const struct pr_error *error)
 	return EXIT_REFUSED;
 }
 
+/* Each live run holds some ten descriptors: the soft limit of a login shell would end at a hundred runs. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 static int work(int socket, unsigned outer_count)
 {
 	struct pr_error error = { 0 };
@@ -174,6 +183,7 @@ int main(int argc, char **argv)
 	/* After --outer we are 0 of the outer namespace already, and this does nothing. */
 	if (outer_enter(arguments, &error) < 0)
 		return refuse(socket, &error);
+	raise_descriptors();
 	int placed = reserve_descriptors(socket);
 	if (serving && placed < 0) {
 		fprintf(stderr, "proctor-worker: descriptor %d: %s\n", socket, strerror(-placed));
