@@ -106,6 +106,7 @@ static _Noreturn void become(const char *scratch, char *const *argv)
 		skip_program("cannot become an ordinary user: %s", strerror(errno));
 	char *home = scratch_text("%s/home", scratch);
 	setenv("HOME", home, 1);
+	setenv("PROCTOR_TEST_DELEGATED", "1", 1);
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("XDG_STATE_HOME");
 	if (access(argv[0], X_OK) < 0)
