@@ -168,7 +168,10 @@ static int child_main(void *argument)
 	/* End of file: the worker died before it could say go. */
 	if (syscall(SYS_read, child->go, &byte, 1) != 1)
 		return 1;
-	int r = birth->kind == BIRTH_RUN ? become_run(child, &stage) : become_collector(child, &stage);
+	stage = "v1 cgroups";
+	int r = cgroup_leaf_enter_v1(birth->leaf);
+	if (r == 0)
+		r = birth->kind == BIRTH_RUN ? become_run(child, &stage) : become_collector(child, &stage);
 	if (r == 0) {
 		stage = "seccomp";
 		r = seccomp_enter(birth->filter);
@@ -308,12 +311,10 @@ static int open_namespace(pid_t pid)
 /* Between clone and go: the child is our code and has not forked. */
 static int prepare_child(struct birth *birth, struct pr_error *error)
 {
-	birth->stage = "v1 cgroups";
-	int r = cgroup_leaf_join_v1(birth->leaf, birth->pid, error);
-	if (r < 0 || birth->kind == BIRTH_COLLECTOR)
-		return r;
+	if (birth->kind == BIRTH_COLLECTOR)
+		return 0;
 	birth->stage = "ids";
-	r = ids_map(birth->pid, birth->ids, error);
+	int r = ids_map(birth->pid, birth->ids, error);
 	if (r < 0)
 		return r;
 	birth->kept_namespace = open_namespace(birth->pid);

@@ -4,8 +4,8 @@
  *
  *   worker                                   child (our code until exec)
  *     clone3(INTO_CGROUP|PIDFD|NEW...)  -->    waits on the go pipe
- *     uid_map, gid_map; v1 cgroups
- *     go byte                           -->    ids, PDEATHSIG, cgroup namespace, network, mounts
+ *     uid_map, gid_map
+ *     go byte                           -->    v1 cgroups, ids, PDEATHSIG, cgroup namespace, network, mounts
  *     <-- detached workspace mount             (SCM_RIGHTS on the status socket)
  *                                              landlock, privileges, seccomp, descriptors
  *     <-- end of file: the exec worked         execve(proctor-init)

@@ -48,15 +48,17 @@ void cgroup_leaf_init(struct cgroup_leaf *leaf)
 {
 	*leaf = (struct cgroup_leaf){ .fd = -1, .events = -1 };
 	for (int i = 0; i < RESOURCE_COUNT; i++)
-		leaf->v1[i] = -1;
+		leaf->v1[i] = leaf->v1_tasks[i] = -1;
 }
 
 void cgroup_leaf_release(struct cgroup_leaf *leaf)
 {
 	cleanup_close(&leaf->fd);
 	cleanup_close(&leaf->events);
-	for (int i = 0; i < RESOURCE_COUNT; i++)
+	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		cleanup_close(&leaf->v1[i]);
+		cleanup_close(&leaf->v1_tasks[i]);
+	}
 	cgroup_leaf_init(leaf);
 }
 
@@ -122,6 +124,18 @@ static int make_directory(int parent, const char *name, const char *where, int *
 	return 0;
 }
 
+static int make_v1(struct cgroup_tree *tree, enum cgroup_resource resource, struct cgroup_leaf *leaf, struct pr_error *error)
+{
+	const char *path = tree->v1[resource].path;
+	int r = make_directory(tree->v1[resource].parent, leaf->name, path, &leaf->v1[resource], error);
+	if (r < 0)
+		return r;
+	leaf->v1_tasks[resource] = openat(leaf->v1[resource], "tasks", O_WRONLY | O_CLOEXEC);
+	if (leaf->v1_tasks[resource] < 0)
+		return pr_error_errno(error, errno, "opening %s/%s/tasks", path, leaf->name);
+	return 0;
+}
+
 int cgroup_leaf_make(struct cgroup_tree *tree, uint64_t number, const struct cgroup_limits *limits,
 		     struct cgroup_leaf *leaf, struct pr_error *error)
 {
@@ -130,7 +144,7 @@ int cgroup_leaf_make(struct cgroup_tree *tree, uint64_t number, const struct cgr
 	int r = make_directory(tree->parent, leaf->name, tree->path, &leaf->fd, error);
 	for (int i = 0; r == 0 && i < RESOURCE_COUNT; i++)
 		if (tree->generation[i] == GENERATION_V1)
-			r = make_directory(tree->v1[i].parent, leaf->name, tree->v1[i].path, &leaf->v1[i], error);
+			r = make_v1(tree, (enum cgroup_resource)i, leaf, error);
 	for (int i = 0; r == 0 && i < RESOURCE_COUNT; i++)
 		r = set_limit(tree, leaf, (enum cgroup_resource)i, limits, error);
 	if (r == 0) {
@@ -147,18 +161,11 @@ int cgroup_leaf_make(struct cgroup_tree *tree, uint64_t number, const struct cgr
 	return r;
 }
 
-int cgroup_leaf_join_v1(const struct cgroup_leaf *leaf, pid_t pid, struct pr_error *error)
+int cgroup_leaf_enter_v1(const struct cgroup_leaf *leaf)
 {
-	char text[32];
-	snprintf(text, sizeof text, "%ld", (long)pid);
-	for (int i = 0; i < RESOURCE_COUNT; i++) {
-		if (leaf->v1[i] < 0)
-			continue;
-		int r = io_write_file(leaf->v1[i], "cgroup.procs", text);
-		if (r < 0)
-			return pr_error_errno(error, -r, "moving the newborn process into the v1 %s cgroup",
-					      resource_rows[i].controller);
-	}
+	for (int i = 0; i < RESOURCE_COUNT; i++)
+		if (leaf->v1_tasks[i] >= 0 && write(leaf->v1_tasks[i], "0", 1) != 1)
+			return -errno;
 	return 0;
 }
 

@@ -75,14 +75,19 @@ struct cgroup_leaf {
 	int fd;				/* the v2 directory */
 	int events;			/* its cgroup.events, for POLLPRI; */
 	int v1[RESOURCE_COUNT];		/* the v1 directories, -1 where none */
+	int v1_tasks[RESOURCE_COUNT];	/* their `tasks` files, for the child to enter */
 };
 
 void cgroup_leaf_init(struct cgroup_leaf *leaf);
 /* Makes the leaf's directories and writes its limits. On failure nothing is left. */
 int cgroup_leaf_make(struct cgroup_tree *tree, uint64_t number, const struct cgroup_limits *limits,
 		     struct cgroup_leaf *leaf, struct pr_error *error);
-/* Puts a process that has not forked yet into the v1 directories (K5: at the barrier). */
-int cgroup_leaf_join_v1(const struct cgroup_leaf *leaf, pid_t pid, struct pr_error *error);
+/*
+ * Enters the v1 directories; called by the newborn child at the barrier, while it is our code and has not forked
+ * (K5). A thread that moves itself ("0" to `tasks`) does not take the kernel's lock on all forks, whose writer waits
+ * for a grace period of RCU: some 10 ms, against microseconds.
+ */
+int cgroup_leaf_enter_v1(const struct cgroup_leaf *leaf);
 void cgroup_leaf_release(struct cgroup_leaf *leaf);	/* closes descriptors, removes nothing */
 
 /* Processes in the cgroup and below, by cgroup.procs; a bounded count (65,536). */

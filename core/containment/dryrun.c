@@ -23,7 +23,8 @@ int dryrun(struct worker *worker, double *ret_ms, struct pr_error *error)
 	while (run->state != RUN_CLOSED && clock_mono_ns() - begin < DRY_RUN_NS + 35 * NS_PER_S) {
 		struct pollfd fds[3];
 		size_t count = run_poll(run, fds);
-		poll(fds, count, 100);
+		int64_t wait = run_wait_ns(run);
+		poll(fds, count, wait < 100 * NS_PER_MS ? (int)(wait / NS_PER_MS) + 1 : 100);
 		run_step(worker, run);
 		if (run->state == RUN_RUNNING || clock_mono_ns() - begin > DRY_RUN_NS)
 			run_close(worker, run);

@@ -255,11 +255,34 @@ size_t run_poll(const struct run *run, struct pollfd ret_fds[static 3])
 	size_t count = 0;
 	if (run->state == RUN_CLOSING) {
 		ret_fds[count++] = (struct pollfd){ .fd = run->leaf.events, .events = POLLPRI };
+		if (!run->init_gone)
+			ret_fds[count++] = (struct pollfd){ .fd = run->pidfd, .events = POLLIN };
 	} else if (run->state != RUN_CLOSED) {
 		ret_fds[count++] = (struct pollfd){ .fd = run->report, .events = POLLIN };
 		ret_fds[count++] = (struct pollfd){ .fd = run->pidfd, .events = POLLIN };
 	}
 	return count;
+}
+
+#define LOOK_AGAIN_NS (NS_PER_MS / 10)
+#define LOOK_AGAIN_MOST_NS (20 * NS_PER_MS)
+
+int64_t run_wait_ns(struct run *run)
+{
+	if (run->state != RUN_CLOSING)
+		return INT64_MAX;
+	int64_t left = run->closing_deadline_ns - clock_mono_ns();
+	if (!run->init_gone)
+		return left;
+	int64_t wait = run->look_again_ns;
+	run->look_again_ns = wait < LOOK_AGAIN_MOST_NS ? 2 * wait : wait;
+	return wait < left ? wait : left;
+}
+
+static bool is_dead(int pidfd)
+{
+	siginfo_t info = { .si_pid = 0 };
+	return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
 static void take_wait_status(struct run *run, int status)
@@ -335,10 +358,9 @@ void run_close(struct worker *worker, struct run *run)
 		run->outcome = OUTCOME_KILLED;
 	/* What is there but init was still alive, and is killed now. */
 	unsigned processes = cgroup_count(run->leaf.fd);
-	siginfo_t info = { .si_pid = 0 };
-	bool init_gone = run->pidfd < 0 ||
-			 (waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0);
-	run->killed = processes > 0 && !init_gone ? processes - 1 : processes;
+	run->init_gone = run->pidfd < 0 || is_dead(run->pidfd);
+	run->look_again_ns = LOOK_AGAIN_NS;
+	run->killed = processes > 0 && !run->init_gone ? processes - 1 : processes;
 	run->closing_since_ns = clock_mono_ns();
 	run->closing_deadline_ns = run->closing_since_ns + drain_ns();
 	run->state = RUN_CLOSING;
@@ -384,6 +406,8 @@ bool run_step(struct worker *worker, struct run *run)
 		if (run->state == RUN_STARTING || run->state == RUN_RUNNING)
 			changed |= see_death(worker, run);
 	}
+	if (run->state == RUN_CLOSING && !run->init_gone)
+		run->init_gone = is_dead(run->pidfd);
 	if (run->state == RUN_CLOSING &&
 	    (cgroup_populated(run->leaf.events) <= 0 || clock_mono_ns() >= run->closing_deadline_ns)) {
 		finish(worker, run);

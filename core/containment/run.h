@@ -95,6 +95,8 @@ struct run {
 	unsigned canaries_started;
 
 	int64_t closing_since_ns, closing_deadline_ns;
+	int64_t look_again_ns;
+	bool init_gone;		/* seen dead while closing: `populated 0` is due, see run_wait_ns */
 	unsigned killed, remaining, nested;
 	bool removed;
 	double closing_ms;
@@ -106,6 +108,13 @@ int run_start(struct worker *worker, const struct run_request *request, struct r
 
 /* The descriptors to poll for it now; at most 3. */
 size_t run_poll(const struct run *run, struct pollfd ret_fds[static 3]);
+/*
+ * How long to sleep at most before the next run_step, in ns; INT64_MAX where only its descriptors matter. The kernel
+ * holds back a notification of cgroup.events that comes within 10 ms of the last one (cgroup_file_notify): a
+ * short run would wait for that, so once init is dead the file is looked at again, from 0.1 ms on, doubling.
+ */
+int64_t run_wait_ns(struct run *run);
+
 /* Looks at all its descriptors and its deadline; true when its state changed. */
 bool run_step(struct worker *worker, struct run *run);
 

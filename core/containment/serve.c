@@ -16,7 +16,7 @@
 #include "core/containment/request.h"
 
 #define FREEZE_WAIT_NS (2 * NS_PER_S)
-#define TICK_MS 1000	/* how often deadlines are looked at while something closes */
+#define TICK_NS NS_PER_S	/* the sleep where memory for the descriptors is short */
 
 struct message {
 	struct message *next;
@@ -446,12 +446,20 @@ static int open_signals(struct pr_error *error)
 	return fd < 0 ? pr_error_errno(error, errno, "waiting for signals") : fd;
 }
 
-static bool is_closing(const struct loop *loop)
+/* The shortest sleep that a run asks for, and none over a tick while deadlines run. */
+static int wait_for(struct loop *loop, struct pollfd *fds, size_t count)
 {
-	for (const struct run *run = loop->runs; run; run = run->next)
-		if (run->state == RUN_CLOSING)
-			return true;
-	return false;
+	int64_t wait = INT64_MAX;
+	for (struct run *run = loop->runs; run; run = run->next) {
+		int64_t one = run_wait_ns(run);
+		wait = one < wait ? one : wait;
+	}
+	if (count == 0 && wait > TICK_NS)
+		wait = TICK_NS;
+	if (wait < 0)
+		wait = 0;
+	struct timespec time = { .tv_sec = wait / NS_PER_S, .tv_nsec = wait % NS_PER_S };
+	return ppoll(fds, count, wait == INT64_MAX ? NULL : &time, NULL);
 }
 
 int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, struct pr_error *error)
@@ -469,7 +477,7 @@ int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, 
 	say_ready(&loop, dry_run_ms, swept);
 	while (!loop.ending || worker->live > 0) {
 		size_t count = gather(&loop, &fds, &allocated);
-		poll(fds, count, count == 0 || is_closing(&loop) ? TICK_MS : -1);
+		wait_for(&loop, fds, count);
 		flush(&loop);
 		if (!loop.ending && count > 0 && fds[0].revents & (POLLIN | POLLHUP | POLLERR))
 			read_requests(&loop);
