@@ -156,5 +156,7 @@ int main(int argc, char **argv)
 		if (subtrees[i])
 			remove_subtree(subtrees[i], !hierarchies[i]);
 	scratch_remove(scratch);
+	free(home);
+	free(scratch);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
