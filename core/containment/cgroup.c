@@ -20,6 +20,7 @@
 #define NESTED_DEPTH 32
 #define COUNT_MAX 65536
 #define CPU_PERIOD_US 100000
+#define V1_SOCKET_BYTES (UINT64_C(128) << 20)
 
 struct resource_row {
 	const char *controller;
@@ -86,6 +87,24 @@ static void limit_text(enum cgroup_resource resource, const struct cgroup_limits
 	}
 }
 
+/*
+ * What memory.max of v2 includes, or a file beside it, stands apart in v1: swap, and what sockets hold (seen on 6.18:
+ * a gigabyte below a limit of 64 MiB). None of these files is there on every kernel; they are stated, not promised.
+ */
+static void limit_more_memory(int fd, enum cgroup_generation generation, uint64_t bytes)
+{
+	char text[32];
+
+	if (generation == GENERATION_V2) {
+		io_write_file(fd, "memory.swap.max", "0");
+		return;
+	}
+	snprintf(text, sizeof text, "%" PRIu64, bytes);
+	io_write_file(fd, "memory.memsw.limit_in_bytes", text);
+	snprintf(text, sizeof text, "%" PRIu64, bytes < V1_SOCKET_BYTES ? bytes : V1_SOCKET_BYTES);
+	io_write_file(fd, "memory.kmem.tcp.limit_in_bytes", text);
+}
+
 static int set_limit(const struct cgroup_tree *tree, const struct cgroup_leaf *leaf, enum cgroup_resource resource,
 		     const struct cgroup_limits *limits, struct pr_error *error)
 {
@@ -104,9 +123,8 @@ static int set_limit(const struct cgroup_tree *tree, const struct cgroup_leaf *l
 	if (r < 0)
 		return pr_error_errno(error, -r, "writing %s to %s of %s/%s", text, file,
 				      generation == GENERATION_V2 ? tree->path : tree->v1[resource].path, leaf->name);
-	/* Neither file is there on every kernel; what they add is stated, not promised. */
-	if (resource == RESOURCE_MEMORY && generation == GENERATION_V2)
-		io_write_file(fd, "memory.swap.max", "0");
+	if (resource == RESOURCE_MEMORY)
+		limit_more_memory(fd, generation, limits->memory_bytes);
 	return 0;
 }
 

@@ -33,6 +33,7 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 #define OPEN_FILES 65536
+#define PENDING_SIGNALS 1024
 #define COLLECT_FAILED 70	/* exit status: the stream could not be written whole */
 
 extern char **environ;
@@ -82,11 +83,20 @@ static int set_limit(int resource, rlim_t wanted)
 	return setrlimit(resource, &limit) < 0 ? -errno : 0;
 }
 
-/* No core files; enough descriptors for what agents run; processes are the cgroup's business. */
+/*
+ * No core files; enough descriptors for what agents run; processes are the cgroup's business. Queued signals and
+ * timers count for the owner on the host too (mounts.c, user_limits): all of them here, and the owner has none.
+ */
 static int set_limits(void)
 {
-	int r = set_limit(RLIMIT_CORE, 0);
-	return r < 0 ? r : set_limit(RLIMIT_NOFILE, OPEN_FILES);
+	static const struct {
+		int resource;
+		rlim_t limit;
+	} limits[] = { { RLIMIT_CORE, 0 }, { RLIMIT_NOFILE, OPEN_FILES }, { RLIMIT_SIGPENDING, PENDING_SIGNALS } };
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < sizeof limits / sizeof limits[0]; i++)
+		r = set_limit(limits[i].resource, limits[i].limit);
+	return r;
 }
 
 /*

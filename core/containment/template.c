@@ -64,8 +64,14 @@ int template_prepare(struct pr_error *error)
 	if (unshare(CLONE_NEWNS) < 0)
 		return pr_error_errno(error, errno, "taking a mount namespace for the worker");
 	/* Slave, not private: what the host unmounts must not stay pinned by us. */
-	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return pr_error_errno(error, errno, "cutting the worker's mounts off from the host's");
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) {
+		int r = pr_error_errno(error, errno, "no boundary: cutting the worker's mounts off from the host's");
+		/* In a chroot "/" is a directory of some mount, and neither this nor pivot_root(2) works on it. */
+		if (r == -EINVAL)
+			pr_error_remedy(error, "this is a chroot whose root is no mount point: mount --bind DIRECTORY DIRECTORY "
+					"before chroot, or use pivot_root or a container");
+		return r;
+	}
 	if (mount("proctor", COVER, "tmpfs", MS_NOSUID, "mode=0755,size=16m") < 0)
 		return pr_error_errno(error, errno, "mounting a tmpfs over " COVER " in the worker's own namespace");
 	return 0;
@@ -172,7 +178,8 @@ static int fill_dev(int root, struct pr_error *error)
 		snprintf(name, sizeof name, "dev/%s", device_nodes[i]);
 		if (access(source, F_OK) < 0)
 			continue;
-		int r = bind_at(root, source, name, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, error);
+		/* Read-only is the node's own file, not what it leads to: its times are the host's. */
+		int r = bind_at(root, source, name, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, error);
 		if (r < 0)
 			return r;
 	}

@@ -170,6 +170,8 @@ static void test_killed_core_and_worker(void **state)
 	kill(core, SIGKILL);
 	kill(worker, SIGKILL);
 	assert_true(driver_await_commands(marker, 0, 10000));
+	/* A worker that is still on its way out is no dead owner yet, and the next one must not touch what is its. */
+	assert_true(driver_await_gone(core, 10000) && driver_await_gone(worker, 10000));
 	assert_int_not_equal(process_wait(&front, 10000), -ETIMEDOUT);
 
 	const struct task_text good[] = { { "good", "touch done", NULL }, { 0 } };

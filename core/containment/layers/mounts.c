@@ -58,39 +58,79 @@ static int read_only(int tree, const char **ret_step)
 	return 0;
 }
 
-/* Makes the directories above `path` (relative to the new root, which is the working directory) and the point itself. */
-static int make_point(const char *path, bool directory, const char **ret_step)
+/*
+ * Below the workspace a command of before may have put something in a bind's way. A link above all: the host's tree
+ * is still there for it to lead to. So nothing is followed, and what is in the way is taken away.
+ */
+static int clear_way(int parent, const char *name, mode_t type, const char **ret_step)
 {
-	char partial[4096];
-	size_t length = strlen(path);
-	if (length >= sizeof partial)
-		return -ENAMETOOLONG;
-	memcpy(partial, path, length + 1);
-	for (size_t i = 1; i < length; i++) {
-		if (partial[i] != '/')
-			continue;
-		partial[i] = '\0';
-		if (mkdir(partial, 0755) < 0 && errno != EEXIST)
-			STEP("mkdir for a read-only path", -1);
-		partial[i] = '/';
-	}
-	if (directory && mkdir(partial, 0755) < 0 && errno != EEXIST)
-		STEP("mkdir for a read-only path", -1);
-	if (!directory) {
-		_cleanup_close_ int fd = open(partial, O_CREAT | O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0644);
-		STEP("creating a read-only file", fd);
-	}
+	struct stat status;
+	if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_mode & S_IFMT) != type)
+		STEP("clearing the way of a read-only path", unlinkat(parent, name, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0));
 	return 0;
 }
 
-static int bind_late(const struct late_bind *bind, const char **ret_step)
+static int enter_directory(int parent, const char *name, const char **ret_step)
 {
-	int r = make_point(bind->path + 1, bind->directory, ret_step);
+	int r = clear_way(parent, name, S_IFDIR, ret_step);
 	if (r < 0)
 		return r;
-	STEP("move_mount a read-only path", move_mount(bind->tree, "", AT_FDCWD, bind->path + 1, MOVE_MOUNT_F_EMPTY_PATH));
+	if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
+		STEP("mkdir for a read-only path", -1);
+	int fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	STEP("opening the way of a read-only path", fd);
+	return fd;
+}
+
+static int make_file(int parent, const char *name, const char **ret_step)
+{
+	int r = clear_way(parent, name, S_IFREG, ret_step);
+	if (r < 0)
+		return r;
+	int fd = openat(parent, name, O_CREAT | O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+	STEP("creating a read-only file", fd);
+	return fd;
+}
+
+/* The path becomes one below the new root, which is the working directory. */
+static int bind_late(const struct late_bind *bind, const char **ret_step)
+{
+	char path[4096], *name = path;
+	size_t length = strlen(bind->path);
+	if (length > sizeof path)
+		return -ENAMETOOLONG;
+	memcpy(path, bind->path + 1, length);
+	_cleanup_close_ int parent = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	STEP("opening the root", parent);
+	for (char *slash; (slash = strchr(name, '/')); name = slash + 1) {
+		*slash = '\0';
+		int next = *name ? enter_directory(parent, name, ret_step) : dup(parent);
+		if (next < 0)
+			return next;
+		close(parent);
+		parent = next;
+	}
+	_cleanup_close_ int point = bind->directory ? enter_directory(parent, name, ret_step) : make_file(parent, name, ret_step);
+	if (point < 0)
+		return point;
+	STEP("move_mount a read-only path", move_mount(bind->tree, "", parent, name, MOVE_MOUNT_F_EMPTY_PATH));
 	return 0;
 }
+
+/*
+ * What a user namespace counts for the user who made it as well: used up inside, it is used up for the owner on the
+ * host (user_namespaces(7), namespaces(7) "/proc/sys/user"). The limits are this namespace's, the host's stay.
+ */
+static const struct {
+	const char *file, *limit;
+} user_limits[] = {
+	{ "proc/sys/user/max_user_namespaces", "0" },	/* none below this one, whatever the filter says */
+	{ "proc/sys/user/max_inotify_instances", "16" },
+	{ "proc/sys/user/max_inotify_watches", "8192" },
+};
+
+/* Of the terminals that the host has for all but its own /dev/pts (kernel.pty.max less the reserve: 3,072). */
+#define PTY_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=64"
 
 static int mount_proc(const char **ret_step)
 {
@@ -99,10 +139,11 @@ static int mount_proc(const char **ret_step)
 					      "proc/sysrq-trigger", "proc/kmsg", "proc/latency_stats" };
 
 	STEP("mount proc", mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
-	/* No further user namespaces, whatever the filter says: the count of this one, the host's stays. */
-	_cleanup_close_ int limit = open("proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
-	if (limit >= 0)
-		STEP("max_user_namespaces", write(limit, "0", 1));
+	for (size_t i = 0; i < ELEMENTS(user_limits); i++) {
+		_cleanup_close_ int limit = open(user_limits[i].file, O_WRONLY | O_CLOEXEC);
+		if (limit >= 0)
+			STEP(user_limits[i].file, write(limit, user_limits[i].limit, strlen(user_limits[i].limit)));
+	}
 	for (size_t i = 0; i < ELEMENTS(masked); i++)
 		if (mount("dev/null", masked[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
 			STEP("masking a proc file", -1);
@@ -143,7 +184,7 @@ int mounts_enter(const struct mounts_plan *plan, int *ret_keep, const char **ret
 		r = cover("dev/shm", MS_NOEXEC, plan->shm, ret_step);
 	if (r < 0)
 		return r;
-	STEP("mount devpts", mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"));
+	STEP("mount devpts", mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, PTY_OPTIONS));
 	for (unsigned i = 0; r == 0 && i < plan->late_count; i++)
 		r = bind_late(&plan->late[i], ret_step);
 	return r < 0 ? r : enter_root(ret_step);
