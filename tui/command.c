@@ -33,8 +33,8 @@ const struct command command_table[] = {
 	  "proctor run ci.round.json --yes --attached --display json\n"
 	  "proctor run --resume nightly\n" },
 	{ .name = "watch", .words = "[ROUND]", .words_max = 1, .function = command_watch,
-	  .options = TAKES(DISPLAY),
-	  .summary = "show a round from its beginning; read-only",
+	  .options = TAKES(DISPLAY) | TAKES(CONTROL),
+	  .summary = "show a round from its beginning; read-only unless --control is given",
 	  .description =
 	  "Shows what happened in a round since it was opened, and follows it to its end where it\n"
 	  "still runs. A round that is over is replayed from its log. Without ROUND: the newest\n"

@@ -2,6 +2,7 @@
 #include "tui/display.h"
 
 #include "core/base/cleanup.h"
+#include "tui/full/app.h"
 #include "tui/nearest.h"
 
 static int show_plain(struct display *display, const struct pr_message *event, const char *line, size_t length,
@@ -31,6 +32,7 @@ static const struct {
 		     const struct pr_model *model, struct buffer *out);
 } displays[DISPLAY_COUNT] = {
 	[DISPLAY_PLAIN] = { "plain", show_plain },
+	[DISPLAY_FULL] = { "full", show_nothing },
 	[DISPLAY_JSON] = { "json", show_json },
 	[DISPLAY_NONE] = { NULL, show_nothing },
 };
@@ -39,7 +41,7 @@ int display_from_name(const char *name, enum display_mode *ret_mode, struct pr_e
 {
 	struct nearest nearest = NEAREST_INIT;
 	if (!name || strcmp(name, "auto") == 0) {
-		*ret_mode = DISPLAY_PLAIN;
+		*ret_mode = full_is_capable() ? DISPLAY_FULL : DISPLAY_PLAIN;
 		return 0;
 	}
 	nearest_offer(&nearest, name, "auto");
@@ -52,7 +54,7 @@ int display_from_name(const char *name, enum display_mode *ret_mode, struct pr_e
 		}
 		nearest_offer(&nearest, name, displays[mode].name);
 	}
-	pr_error_set(error, EINVAL, "--display %s: the displays are plain, json and auto", name);
+	pr_error_set(error, EINVAL, "--display %s: the displays are full, plain, json and auto", name);
 	return nearest.name ? pr_error_remedy(error, "--display %s", nearest.name) : -EINVAL;
 }
 

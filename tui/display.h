@@ -1,4 +1,4 @@
-/* The ways to show events, one table: plain lines, the events as JSON, or nothing. */
+/* The ways to show events, one table: the screen (full/), plain lines, the events as JSON, or nothing. */
 #ifndef TUI_DISPLAY_H
 #define TUI_DISPLAY_H
 
@@ -6,6 +6,7 @@
 
 enum display_mode {
 	DISPLAY_PLAIN,
+	DISPLAY_FULL,
 	DISPLAY_JSON,
 	DISPLAY_NONE,
 	DISPLAY_COUNT
@@ -16,7 +17,7 @@ struct display {
 	struct plain plain;
 };
 
-/* "plain", "json", or "auto" (and NULL), which is plain until there are screens. -EINVAL names the nearest. */
+/* "full", "plain", "json", or "auto" (and NULL): full on a terminal that can, else plain. -EINVAL names the nearest. */
 int display_from_name(const char *name, enum display_mode *ret_mode, struct pr_error *error);
 
 /* Appends what an event of the log looks like; see plain_event(). */

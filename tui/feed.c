@@ -88,7 +88,8 @@ static int from_link(struct feed *feed, struct pr_message *ret_event, const char
 {
 	while (link_next(&feed->link, ret_event, ret_line, ret_length) > 0) {
 		bool logged = ret_event->type == PR_MESSAGE_EVENT || ret_event->type == PR_MESSAGE_SNAPSHOT;
-		if (ret_event->type == PR_MESSAGE_ANSWER)
+		bool passing = ret_event->type == PR_MESSAGE_EVENT && (ret_event->event == PR_EVENT_PROGRESS || ret_event->event == PR_EVENT_TAIL);
+		if (ret_event->type == PR_MESSAGE_ANSWER || (passing && feed->ephemeral))
 			return 1;
 		if (ret_event->type == PR_MESSAGE_EVENT && ret_event->seq == feed->next) {
 			feed->next++;

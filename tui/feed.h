@@ -20,6 +20,7 @@ struct feed {
 	uint64_t known;		/* the log holds events up to here, at least */
 	unsigned waited;	/* how often the log did not hold what it should */
 	bool over;		/* nothing more will come */
+	bool ephemeral;		/* hand out progress and tail too, once all that happened was handed out */
 };
 
 #define FEED_INIT { .link = LINK_INIT, .next = 1 }

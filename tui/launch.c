@@ -115,7 +115,7 @@ int launch_and_wait(const char *const arguments[], struct pr_error *error)
 	return r < 0 ? r : wait_for(CORE, pid, error);
 }
 
-int launch_stop(const char *directory, struct buffer *ret_proof, struct pr_error *error)
+int launch_stop_begin(const char *directory, int *ret_proof_fd, pid_t *ret_worker, struct pr_error *error)
 {
 	const char *const arguments[] = { "--stop", directory, NULL };
 	int ends[2];
@@ -123,13 +123,30 @@ int launch_stop(const char *directory, struct buffer *ret_proof, struct pr_error
 		return pr_error_errno(error, errno, "a pipe for %s", WORKER);
 	_cleanup_close_ int reading = ends[0];
 	_cleanup_close_ int writing = ends[1];
+	int r = io_set_nonblocking(reading, true);
+	if (r < 0)
+		return pr_error_errno(error, -r, "a pipe for %s", WORKER);
+	r = launch(&(struct launch){ .program = WORKER, .output = writing }, arguments, ret_worker, error);
+	if (r >= 0)
+		*ret_proof_fd = take_fd(&reading);
+	return r;
+}
+
+int launch_stop_end(pid_t worker, struct pr_error *error)
+{
+	return wait_for(WORKER, worker, error);
+}
+
+int launch_stop(const char *directory, struct buffer *ret_proof, struct pr_error *error)
+{
+	_cleanup_close_ int reading = -1;
 	pid_t pid;
-	int r = launch(&(struct launch){ .program = WORKER, .output = writing }, arguments, &pid, error);
+	int r = launch_stop_begin(directory, &reading, &pid, error);
 	if (r < 0)
 		return r;
-	close(take_fd(&writing));
+	io_set_nonblocking(reading, false);
 	int read = io_read_all(reading, ret_proof, PROOF_MAX);
-	r = wait_for(WORKER, pid, error);
+	r = launch_stop_end(pid, error);
 	return r == 0 && read < 0 ? pr_error_errno(error, -read, "reading what %s says", WORKER) : r;
 }
 

@@ -6,6 +6,7 @@
 #define TUI_LAUNCH_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "core/base/buffer.h"
 
@@ -30,6 +31,13 @@ int launch_and_wait(const char *const arguments[], struct pr_error *error);
  * "remaining", "removed", "ms"}. Returns its exit code, as above.
  */
 int launch_stop(const char *directory, struct buffer *ret_proof, struct pr_error *error);
+
+/*
+ * The same without waiting: the caller reads the proof from `*ret_proof_fd` (which is its own, and does not block)
+ * to the end of file, and then asks for the exit code.
+ */
+int launch_stop_begin(const char *directory, int *ret_proof_fd, pid_t *ret_worker, struct pr_error *error);
+int launch_stop_end(pid_t worker, struct pr_error *error);
 
 /*
  * Executes `proctor-core ARGUMENTS... --announce FD [--attached FD]` and waits until it announces its

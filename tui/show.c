@@ -24,6 +24,7 @@
 #include "tui/command.h"
 #include "tui/feed.h"
 #include "tui/format.h"
+#include "tui/full/app.h"
 #include "tui/interrupt.h"
 #include "tui/notice.h"
 #include "tui/output.h"
@@ -338,6 +339,11 @@ int show_round(const struct round_place *place, const struct show_settings *sett
 		.place = place, .settings = settings, .feed = FEED_INIT, .model = PR_MODEL_INIT, .signals = -1,
 		.display = { .mode = settings->display, .plain = PLAIN_INIT },
 	};
+	int shown;
+	if (settings->display == DISPLAY_FULL && full_show(place, settings, &shown, error))
+		return shown;
+	if (settings->display == DISPLAY_FULL)
+		show.display.mode = DISPLAY_PLAIN;
 	output_init(&show.output, STDOUT_FILENO);
 	show.signals = interrupt_open(error);
 	if (show.signals < 0)

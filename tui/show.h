@@ -22,6 +22,7 @@ enum show_role {
 struct show_settings {
 	enum display_mode display;
 	enum show_role role;
+	bool control;		/* the keys of the screen act on the round */
 	bool asks;		/* the owner is to be asked when the round waits at its gate */
 };
 

@@ -48,7 +48,7 @@ static void tell_of_gate(const struct round_place *place)
 
 int command_run(const struct arguments *arguments, struct pr_error *error)
 {
-	struct show_settings settings = { .role = SHOW_STARTER, .asks = !argument_given(arguments, OPTION_YES) };
+	struct show_settings settings = { .role = SHOW_STARTER, .control = true, .asks = !argument_given(arguments, OPTION_YES) };
 	if (check_words(arguments, error) < 0 ||
 	    display_from_name(arguments->values[OPTION_DISPLAY], &settings.display, error) < 0)
 		return EXIT_USAGE;

@@ -6,7 +6,7 @@
 
 int command_watch(const struct arguments *arguments, struct pr_error *error)
 {
-	struct show_settings settings = { .role = SHOW_WATCHER };
+	struct show_settings settings = { .role = SHOW_WATCHER, .control = argument_given(arguments, OPTION_CONTROL) };
 	struct round_place place;
 	if (display_from_name(arguments->values[OPTION_DISPLAY], &settings.display, error) < 0)
 		return EXIT_USAGE;

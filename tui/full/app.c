@@ -1,0 +1,532 @@
+/* The loop of app.h. Owns all that a display needs; knows neither curses nor how anything looks. */
+#include "tui/full/app.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "tui/command.h"
+#include "tui/full/figures.h"
+#include "tui/full/screen.h"
+#include "tui/full/steer.h"
+#include "tui/full/term.h"
+#include "tui/interrupt.h"
+#include "tui/member.h"
+#include "tui/notice.h"
+#include "tui/show.h"
+
+#define FRAME_NS (100 * NS_PER_MS)
+#define CLOCK_NS NS_PER_S
+#define EVIDENCE_NS NS_PER_S	/* files are read again at most so often */
+#define TURN_EVENTS 1000	/* events folded before the terminal is looked at again */
+#define BUDGET_BYTES 4000	/* of frames that no key asked for: at once, */
+#define BUDGET_RATE 2000	/* and a second */
+
+struct app {
+	const struct round_place *place;
+	const struct show_settings *settings;
+	struct feed feed;
+	struct pr_model model;
+	struct screen screen;
+	struct steer steer;
+	struct canvas canvas;
+	struct terminal *term;
+	struct themes themes;
+	size_t theme;
+	struct evidence evidence;
+	bool evidence_stale;
+	uint64_t evidence_seq;
+	int64_t evidence_ns;
+	int signals;
+
+	bool dirty;			/* something to paint */
+	bool urgent;			/* because of a key */
+	bool whole;			/* Ctrl-L */
+	int64_t painted_ns, budget_ns;
+	double budget;
+	int64_t frozen_since_ns;
+	unsigned interrupts;
+	bool blind;			/* the terminal is gone; we stay until the round is over (--attached) */
+	bool leave;
+	int ended_by;			/* the signal to end by; 0: none */
+};
+
+bool full_is_capable(void)
+{
+	struct pr_error error = { 0 };
+	return term_is_capable(&error);
+}
+
+/* ------- leaving ------- */
+
+static void detach(struct app *app)
+{
+	app->leave = true;
+}
+
+/* The terminal went away: as SIGHUP has it, whether or not that comes. */
+static void hung_up(struct app *app)
+{
+	if (app->settings->role == SHOW_ATTACHED && !app->model.finished && !app->blind) {
+		app->blind = true;
+		steer_stop_round(&app->steer);
+		return;
+	}
+	app->ended_by = SIGHUP;
+	app->leave = true;
+}
+
+static void interrupted(struct app *app, int number)
+{
+	app->interrupts++;
+	app->dirty = app->urgent = true;
+	if (app->settings->role == SHOW_ATTACHED) {
+		if (app->interrupts > 1 || app->model.finished)
+			app->leave = true;
+		else
+			steer_stop_round(&app->steer);
+		return;
+	}
+	if (number != SIGINT) {
+		app->ended_by = number;
+		app->leave = true;
+	} else if (app->interrupts > 1 || app->model.finished) {
+		detach(app);
+	} else {
+		screen_notice(&app->screen, "The round goes on without this screen. Ctrl-C again, or d, detaches%s; ? shows all keys.",
+			      app->screen.control ? "; S freezes it, S again stops it" : "");
+	}
+}
+
+/* ------- events ------- */
+
+static void keep_clock(struct app *app, bool was_frozen)
+{
+	struct pr_model *model = &app->model;
+	if (!was_frozen && model->frozen)
+		app->frozen_since_ns = model->last_mono_ns;
+	else if (was_frozen && !model->frozen && app->frozen_since_ns)
+		app->screen.frozen_ns += model->last_mono_ns - app->frozen_since_ns;
+}
+
+static int take_event(struct app *app, const struct pr_message *event, struct pr_error *error)
+{
+	struct pr_model *model = &app->model;
+	bool was_frozen = model->frozen;
+	steer_message(&app->steer, event);
+	app->dirty |= event->type == PR_MESSAGE_ANSWER;
+	if (event->type == PR_MESSAGE_ANSWER)
+		return 0;
+	if (event->event == PR_EVENT_TAIL) {
+		app->evidence_stale |= app->screen.view == VIEW_TASK &&
+				       strcmp(member_text_or(event->object, "task", ""), app->screen.selected) == 0;
+		return 0;
+	}
+	int r = pr_model_apply(model, event->object);
+	if (r < 0)
+		return pr_error_errno(error, -r, "showing round %s", app->place->name);
+	app->dirty |= r > 0;
+	if (event->event == PR_EVENT_ROUND_OPENED)
+		app->screen.frozen_ns = app->frozen_since_ns = 0;
+	keep_clock(app, was_frozen);
+	return 0;
+}
+
+static void look_at_core(struct app *app)
+{
+	struct screen *screen = &app->screen;
+	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended;
+	bool ended = !live && app->feed.over && !round_is_live(app->place);
+	if (live != screen->live || ended != screen->ended)
+		app->dirty = true;
+	screen->live = live;
+	screen->ended = ended;
+}
+
+static int take_events(struct app *app, struct pr_error *error)
+{
+	int r = 0;
+	for (int i = 0; i < TURN_EVENTS && !app->feed.over; i++) {
+		struct pr_message event;
+		const char *line;
+		size_t length;
+		r = feed_next(&app->feed, &event, &line, &length, error);
+		if (r <= 0)
+			break;
+		r = take_event(app, &event, error);
+		pr_message_release(&event);
+		if (r < 0)
+			break;
+	}
+	look_at_core(app);
+	return r < 0 ? r : 0;
+}
+
+/* ------- keys ------- */
+
+static void next_theme(struct app *app)
+{
+	app->theme = (app->theme + 1) % app->themes.count;
+	term_set_theme(app->term, &app->themes.list[app->theme]);
+	bool mono = term_depth(app->term) == THEME_MONO;
+	screen_notice(&app->screen, "Theme %s%s.", app->themes.list[app->theme].name, mono ? ", without colours here" : "");
+	app->whole = true;
+}
+
+static void pressed_detach(struct app *app)
+{
+	if (app->settings->role != SHOW_ATTACHED || app->model.finished)
+		detach(app);
+	else if (steer_confirm(&app->steer, VERB_DETACH, "The round ends with this command (--attached). d again leaves and stops it."))
+		detach(app);
+}
+
+static void pressed(struct app *app, int press)
+{
+	struct screen *screen = &app->screen;
+	enum verb verb = keys_verb(press, screen_scope(screen));
+	app->dirty = app->urgent = true;
+	if (verb != VERB_INTERRUPT)
+		app->interrupts = 0;
+	if (verb == VERB_NONE)
+		return;
+	screen->notice[0] = '\0';
+	if (steer_verb(&app->steer, verb))
+		return;
+	if (verb == VERB_ESCAPE && steer_escape(&app->steer))
+		return;
+	if (verb == VERB_DETACH) {
+		pressed_detach(app);
+	} else if (verb == VERB_INTERRUPT) {
+		interrupted(app, SIGINT);
+	} else if (verb == VERB_THEME) {
+		next_theme(app);
+	} else if (verb == VERB_REPAINT) {
+		app->whole = true;
+	} else if (verb == VERB_SUSPEND) {
+		term_suspend(app->term);
+	} else if (screen_verb(screen, verb)) {
+		app->evidence_stale |= screen->view == VIEW_TASK;
+	}
+}
+
+static void read_keys(struct app *app)
+{
+	int press;
+	while (!app->leave && (press = term_press(app->term)) != PRESS_NONE)
+		pressed(app, press);
+}
+
+/* ------- painting ------- */
+
+static void refresh_evidence(struct app *app, int64_t now)
+{
+	struct screen *screen = &app->screen;
+	const struct pr_task *task = screen->view == VIEW_TASK ? screen_task(screen) : NULL;
+	if (!task)
+		return;
+	bool other = strcmp(app->evidence.task, task->id) != 0;
+	bool stale = app->evidence_stale || (app->model.seq != app->evidence_seq);
+	if (!other && (!stale || now < app->evidence_ns + EVIDENCE_NS))
+		return;
+	evidence_read(&app->evidence, app->place->dir, task);
+	app->evidence_stale = false;
+	app->evidence_seq = app->model.seq;
+	app->evidence_ns = now;
+}
+
+static void refill_budget(struct app *app, int64_t now)
+{
+	app->budget += (double)(now - app->budget_ns) / NS_PER_S * BUDGET_RATE;
+	app->budget = app->budget > BUDGET_BYTES ? BUDGET_BYTES : app->budget;
+	app->budget_ns = now;
+}
+
+/* When the next frame is due; 0: there is nothing to show. */
+static int64_t frame_due_ns(const struct app *app)
+{
+	if (app->blind || !term_is_ours(app->term))
+		return 0;
+	if (app->dirty && app->urgent)
+		return 1;
+	int64_t due = 0;
+	if (app->dirty) {
+		due = app->painted_ns + FRAME_NS;
+		if (app->budget < 0) {
+			int64_t paid = app->budget_ns + (int64_t)(-app->budget / BUDGET_RATE * NS_PER_S) + 1;
+			due = paid > due ? paid : due;
+		}
+	} else if (screen_clock_runs(&app->screen)) {
+		due = app->painted_ns + CLOCK_NS;
+	}
+	if (app->evidence_stale && app->screen.view == VIEW_TASK) {
+		int64_t read = app->evidence_ns + EVIDENCE_NS;
+		due = due == 0 || read < due ? read : due;
+	}
+	return due;
+}
+
+static int paint(struct app *app, struct pr_error *error)
+{
+	int64_t now = clock_mono_ns();
+	int columns, rows;
+	refresh_evidence(app, now);
+	app->screen.now_ns = now;
+	term_size(app->term, &columns, &rows);
+	int r = screen_draw(&app->screen, columns, rows, term_charset(app->term), &app->canvas);
+	if (r < 0)
+		return pr_error_errno(error, -r, "drawing the screen");
+	refill_budget(app, now);
+	long bytes = term_paint(app->term, &app->canvas, app->whole);
+	if (bytes > 0 && !app->urgent)
+		app->budget -= (double)bytes;
+	app->dirty = app->urgent = app->whole = false;
+	app->painted_ns = now;
+	if (bytes < 0)
+		hung_up(app);
+	return 0;
+}
+
+static bool takes_bytes(const struct app *app)
+{
+	struct pollfd wanted = { .fd = term_fd(app->term), .events = POLLOUT };
+	return poll(&wanted, 1, 0) > 0 && (wanted.revents & POLLOUT);
+}
+
+static int paint_if_due(struct app *app, bool *ret_blocked, struct pr_error *error)
+{
+	int64_t due = frame_due_ns(app);
+	*ret_blocked = false;
+	if (due == 0 || clock_mono_ns() < due)
+		return 0;
+	if (term_pending(app->term) || !takes_bytes(app)) {
+		*ret_blocked = true;
+		return 0;
+	}
+	return paint(app, error);
+}
+
+/* ------- the loop ------- */
+
+static int64_t earlier(int64_t one, int64_t other)
+{
+	return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
+static int timeout_ms(const struct app *app, bool blocked)
+{
+	int64_t due = stopkey_due_ns(&app->screen.stop);
+	if (!blocked)
+		due = earlier(due, frame_due_ns(app));
+	int wait = due == 0 ? -1 : 0;
+	if (due != 0) {
+		int64_t left = due - clock_mono_ns();
+		wait = left <= 0 ? 0 : left > INT32_MAX * NS_PER_MS ? INT32_MAX : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
+	}
+	int others[] = { app->feed.over ? -1 : feed_wait_ms(&app->feed), app->blind ? -1 : term_wait_ms(app->term) };
+	for (size_t i = 0; i < ELEMENTS(others); i++)
+		if (others[i] >= 0 && (wait < 0 || others[i] < wait))
+			wait = others[i];
+	return wait;
+}
+
+static void take_terminal(struct app *app, short events)
+{
+	if ((events & POLLOUT) && term_push(app->term) < 0) {
+		hung_up(app);
+		return;
+	}
+	if (events & POLLIN) {
+		if (term_fill(app->term) < 0) {
+			hung_up(app);
+			return;
+		}
+	} else if (events & (POLLHUP | POLLERR | POLLNVAL)) {
+		hung_up(app);
+		return;
+	}
+}
+
+static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
+{
+	enum { CORE, TERMINAL, TERMINAL_SIGNALS, SIGNALS, WORKER, WAITED };
+	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended;
+	bool ours = !app->blind && term_is_ours(app->term);
+	bool writes = blocked || (!app->blind && term_pending(app->term));
+	struct pollfd wanted[WAITED] = {
+		[CORE] = { .fd = live ? app->feed.link.fd : -1, .events = POLLIN },
+		[TERMINAL] = { .fd = app->blind ? -1 : term_fd(app->term), .events = (short)((ours ? POLLIN : 0) | (writes ? POLLOUT : 0)) },
+		[TERMINAL_SIGNALS] = { .fd = app->blind ? -1 : term_signal_fd(app->term), .events = POLLIN },
+		[SIGNALS] = { .fd = app->signals, .events = POLLIN },
+		[WORKER] = { .fd = app->steer.worker_fd, .events = POLLIN },
+	};
+	int r = poll(wanted, WAITED, timeout_ms(app, blocked));
+	if (r < 0)
+		return errno == EINTR ? 0 : pr_error_errno(error, errno, "waiting");
+	if (wanted[SIGNALS].revents) {
+		int number = interrupt_take(app->signals);
+		if (number)
+			interrupted(app, number);
+	}
+	if (wanted[TERMINAL_SIGNALS].revents && term_take_signals(app->term))
+		app->dirty = app->urgent = true;
+	if (wanted[TERMINAL].revents)
+		take_terminal(app, wanted[TERMINAL].revents);
+	if (wanted[CORE].revents)
+		link_fill(&app->feed.link);
+	if (wanted[WORKER].revents) {
+		steer_worker_spoke(&app->steer);
+		app->dirty = true;
+	}
+	if (!app->blind && !app->leave)
+		read_keys(app);
+	return 0;
+}
+
+static bool is_done(const struct app *app)
+{
+	if (app->leave)
+		return true;
+	bool over = app->model.finished && !feed_is_behind(&app->feed);
+	return app->settings->role == SHOW_ATTACHED && (over || app->feed.over || app->screen.stop.stage == STOP_STOPPED) &&
+	       !app->steer.worker;
+}
+
+static int loop(struct app *app, struct pr_error *error)
+{
+	for (;;) {
+		bool blocked = false;
+		enum stop_stage before = app->screen.stop.stage;
+		int r = take_events(app, error);
+		if (r < 0)
+			return r;
+		steer_tick(&app->steer);
+		app->dirty |= before != app->screen.stop.stage;
+		if (is_done(app))
+			return 0;
+		if (!app->blind)
+			r = paint_if_due(app, &blocked, error);
+		if (r >= 0)
+			r = wait_for_more(app, blocked, error);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* ------- beginning and end ------- */
+
+static void load_themes(struct app *app)
+{
+	struct pr_error fault = { 0 };
+	if (themes_load(NULL, &app->themes, &fault) < 0)
+		return;
+	if (fault.code)
+		screen_notice(&app->screen, "A theme is passed over: %s", fault.message);
+	term_set_theme(app->term, &app->themes.list[0]);
+}
+
+static int open_feed(struct app *app, struct pr_error *error)
+{
+	app->feed.ephemeral = true;
+	int r = feed_open(&app->feed, app->place, error);
+	if (r != -ETIMEDOUT || !app->feed.log)
+		return r;
+	/* It is there and does not speak: the log tells what was, and the stop key works without it. */
+	link_release(&app->feed.link);
+	app->feed.link = (struct link)LINK_INIT;
+	screen_notice(&app->screen, "%s. S stops the round without it.", error->message);
+	*error = (struct pr_error){ 0 };
+	return 0;
+}
+
+/* What is left on the terminal once the screen is gone. */
+static int last_words(const struct app *app, struct pr_error *error)
+{
+	const struct pr_model *model = &app->model;
+	const char *name = app->place->name;
+	if (model->finished) {
+		notice("round %s %s after %s: %u pass, %u fail, %u invalid, %u error, %u stopped; evidence: %s", name, model->state,
+		       figure_took(model->wall_ms).text, (unsigned)model->counts.pass, (unsigned)model->counts.fail,
+		       (unsigned)model->counts.invalid, (unsigned)model->counts.error, (unsigned)model->counts.stopped, app->place->dir);
+		return show_exit_code(model);
+	}
+	if (app->screen.stop.stage == STOP_STOPPED) {
+		notice("round %s was stopped; resume: proctor run --resume %s", name, name);
+		return EXIT_STOPPED;
+	}
+	if (app->screen.ended) {
+		pr_error_set(error, ECONNRESET, "round %s is interrupted: its core is gone", name);
+		pr_error_remedy(error, "proctor run --resume %s goes on with it; %s/core.log may say why", name, app->place->dir);
+		return EXIT_REFUSED;
+	}
+	if (app->settings->role == SHOW_ATTACHED)
+		return EXIT_STOPPED;
+	if (screen_at_gate(&app->screen))
+		notice("detached; round %s waits for its owner: proctor start %s, or proctor stop %s", name, name, name);
+	else
+		notice("detached; the round goes on. proctor watch %s shows it again, proctor stop %s ends it", name, name);
+	return EXIT_DONE;
+}
+
+static void app_release(struct app *app)
+{
+	term_close(app->term);
+	app->term = NULL;
+	steer_release(&app->steer);
+	screen_release(&app->screen);
+	evidence_release(&app->evidence);
+	themes_release(&app->themes);
+	canvas_release(&app->canvas);
+	feed_release(&app->feed);
+	cleanup_close(&app->signals);
+}
+
+static int run(struct app *app, struct pr_error *error)
+{
+	app->signals = interrupt_open(error);
+	if (app->signals < 0)
+		return app->signals;
+	load_themes(app);
+	/* Something to see before the core has answered. */
+	int r = paint(app, error);
+	if (r >= 0)
+		r = open_feed(app, error);
+	app->dirty = true;
+	return r < 0 ? r : loop(app, error);
+}
+
+bool full_show(const struct round_place *place, const struct show_settings *settings, int *ret_exit, struct pr_error *error)
+{
+	struct app app = {
+		.place = place, .settings = settings, .feed = FEED_INIT, .model = PR_MODEL_INIT, .screen = SCREEN_INIT,
+		.steer = STEER_INIT, .canvas = CANVAS_INIT, .signals = -1, .budget = BUDGET_BYTES,
+	};
+	if (term_open(&app.term, error) < 0) {
+		notice("%s; plain lines instead", error->message);
+		*error = (struct pr_error){ 0 };
+		return false;
+	}
+	app.screen.model = &app.model;
+	app.screen.round = place->name;
+	app.screen.control = settings->control;
+	app.screen.evidence = &app.evidence;
+	app.steer.feed = &app.feed;
+	app.steer.place = place;
+	app.steer.screen = &app.screen;
+	app.budget_ns = clock_mono_ns();
+	int r = run(&app, error);
+	int ended_by = app.ended_by;
+	term_close(app.term);
+	app.term = NULL;
+	*ret_exit = r < 0 ? r : last_words(&app, error);
+	app_release(&app);
+	pr_model_release(&app.model);
+	if (ended_by)
+		interrupt_die(ended_by);
+	return true;
+}

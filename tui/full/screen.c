@@ -1,0 +1,430 @@
+/* What all views share: header, counts, message, footer, and the frame around a view. Pure, see screen.h. */
+#include "tui/full/screen.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "tui/full/figures.h"
+#include "tui/full/glyphs.h"
+
+#define ETA_TASKS 3		/* done, before the rest is estimated */
+
+static const struct view *const views[VIEW_COUNT] = {
+	[VIEW_TASKS] = &view_tasks,
+	[VIEW_TASK] = &view_task,
+	[VIEW_HELP] = &view_help,
+};
+
+/* ------- segments: pieces of a line, of which the least important go where room is short ------- */
+
+struct segment {
+	enum role role;
+	int rank;		/* 0 stays to the last */
+	bool right;
+	char text[160];
+};
+
+struct segments {
+	struct segment list[16];
+	size_t count;
+};
+
+static void __attribute__((format(printf, 5, 6))) add(struct segments *segments, enum role role, int rank, bool right,
+						       const char *format, ...)
+{
+	if (segments->count == ELEMENTS(segments->list))
+		return;
+	struct segment *segment = &segments->list[segments->count++];
+	*segment = (struct segment){ .role = role, .rank = rank, .right = right };
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(segment->text, sizeof segment->text, format, arguments);
+	va_end(arguments);
+}
+
+static void draw_segments(struct canvas *canvas, struct rect rect, struct segments *segments)
+{
+	const int gap = 2;
+	int widths[ELEMENTS(segments->list)], total = 1;
+	for (size_t i = 0; i < segments->count; i++)
+		total += (widths[i] = text_columns(canvas->charset, segments->list[i].text)) + gap;
+	/* The last gap is the blank at the right edge. */
+	while (total - gap + 1 > rect.columns) {
+		int worst = 0;
+		size_t at = 0;
+		for (size_t i = 0; i < segments->count; i++)
+			if (segments->list[i].text[0] && segments->list[i].rank > worst) {
+				worst = segments->list[i].rank;
+				at = i;
+			}
+		if (worst == 0)
+			break;
+		segments->list[at].text[0] = '\0';
+		total -= widths[at] + gap;
+	}
+	struct pen pen = pen_at(canvas, rect, 0, ROLE_TEXT);
+	struct pen right = pen;
+	pen.x += 1;
+	right.end -= 1;
+	for (size_t i = segments->count; i-- > 0;) {
+		if (!segments->list[i].right || !segments->list[i].text[0])
+			continue;
+		pen_right(&right, segments->list[i].role, segments->list[i].text);
+		right.end -= gap;
+	}
+	for (size_t i = 0; i < segments->count; i++) {
+		if (segments->list[i].right || !segments->list[i].text[0])
+			continue;
+		pen.role = segments->list[i].role;
+		pen_text(&pen, segments->list[i].text, 0);
+		pen_to(&pen, pen.x + gap);
+	}
+}
+
+/* ------- what there is to say ------- */
+
+int64_t screen_elapsed_ms(const struct screen *screen)
+{
+	const struct pr_model *model = screen->model;
+	int64_t from = model->started_mono_ns;
+	if (model->finished)
+		return model->wall_ms;
+	if (from == 0)
+		return 0;
+	int64_t until = model->frozen || !screen->live ? model->last_mono_ns : screen->now_ns;
+	int64_t ns = until - from - screen->frozen_ns;
+	return ns > 0 ? ns / NS_PER_MS : 0;
+}
+
+bool screen_clock_runs(const struct screen *screen)
+{
+	const struct pr_model *model = screen->model;
+	return screen->live && model->started && !model->finished && !model->frozen;
+}
+
+bool screen_at_gate(const struct screen *screen)
+{
+	return screen->live && screen->model->gate == PR_GATE_WAITING && !screen->model->started && !screen->model->finished &&
+	       !screen->model->stopping;
+}
+
+unsigned screen_scope(const struct screen *screen)
+{
+	return views[screen->view]->scope | (screen_at_gate(screen) ? SCOPE_GATE : 0);
+}
+
+void screen_notice(struct screen *screen, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(screen->notice, sizeof screen->notice, format, arguments);
+	va_end(arguments);
+}
+
+const struct pr_task *screen_task(const struct screen *screen)
+{
+	for (uint32_t i = 0; i < screen->model->counts.tasks; i++)
+		if (strcmp(screen->model->tasks[i].id, screen->selected) == 0)
+			return &screen->model->tasks[i];
+	return NULL;
+}
+
+struct round_look {
+	const char *word;
+	enum role role;
+};
+
+static struct round_look round_look(const struct screen *screen)
+{
+	const struct pr_model *model = screen->model;
+	if (model->finished)
+		return strcmp(model->state, "finished") == 0 ? (struct round_look){ "finished", ROLE_PASS }
+							     : (struct round_look){ model->state, ROLE_STOPPED };
+	if (screen->ended)
+		return (struct round_look){ "INTERRUPTED", ROLE_ERROR };
+	if (model->seq == 0)
+		return (struct round_look){ "connecting", ROLE_MUTED };
+	if (model->stopping)
+		return (struct round_look){ "stopping", ROLE_HELD };
+	if (model->frozen)
+		return (struct round_look){ "FROZEN", ROLE_FROZEN };
+	if (model->held)
+		return (struct round_look){ "HELD", ROLE_HELD };
+	if (model->draining)
+		return (struct round_look){ "draining", ROLE_HELD };
+	if (model->started)
+		return (struct round_look){ "running", ROLE_RUNNING };
+	return model->gate == PR_GATE_WAITING ? (struct round_look){ "waits for you", ROLE_HELD }
+					      : (struct round_look){ "preflight", ROLE_MUTED };
+}
+
+static bool eta_ms(const struct screen *screen, int64_t *ret_ms)
+{
+	const struct pr_counts *counts = &screen->model->counts;
+	int64_t left = (int64_t)counts->tasks - counts->done, elapsed = screen_elapsed_ms(screen);
+	if (!screen_clock_runs(screen) || screen->model->draining || counts->done < ETA_TASKS || left == 0 || elapsed < 5000)
+		return false;
+	*ret_ms = elapsed * left / counts->done;
+	return true;
+}
+
+static void draw_header(const struct screen *screen, struct canvas *canvas)
+{
+	const struct pr_model *model = screen->model;
+	struct segments line = { .count = 0 };
+	struct round_look look = round_look(screen);
+	int64_t left, elapsed = screen_elapsed_ms(screen);
+	add(&line, ROLE_HEADER, 6, false, "proctor");
+	add(&line, ROLE_HEADER, 1, false, "%.100s", model->name[0] ? model->name : screen->round ? screen->round : "");
+	if (model->started || model->finished)
+		add(&line, look.role, 0, false, "%.40s %s", look.word, figure_clock(elapsed).text);
+	else
+		add(&line, look.role, 0, false, "%.40s", look.word);
+	if (eta_ms(screen, &left))
+		add(&line, ROLE_MUTED, 4, false, "about %s left", figure_clock(left).text);
+	if (model->counts.tasks)
+		add(&line, ROLE_HEADER, 2, true, "%u of %u done", (unsigned)model->counts.done, (unsigned)model->counts.tasks);
+	if (model->spend_usd_micro > 0)
+		add(&line, ROLE_HEADER, 3, true, "spend %s", figure_money(model->spend_usd_micro).text);
+	else
+		add(&line, ROLE_MUTED, 5, true, "spend -");
+	draw_segments(canvas, screen->layout.areas[AREA_HEADER], &line);
+	/* One background from edge to edge, where the theme gives the header one. */
+	struct rect rect = screen->layout.areas[AREA_HEADER];
+	for (int x = 0; x < rect.columns; x++)
+		if (canvas_cell(canvas, rect.x + x, rect.y)->role == ROLE_TEXT)
+			canvas_cell(canvas, rect.x + x, rect.y)->role = ROLE_HEADER;
+}
+
+static void draw_status(const struct screen *screen, struct canvas *canvas)
+{
+	const struct pr_model *model = screen->model;
+	const struct pr_counts *counts = &model->counts;
+	struct segments line = { .count = 0 };
+	if (model->preflight.known && model->preflight.fail > 0)
+		add(&line, ROLE_FAIL, 3, false, "preflight %" PRId64 " FAIL", model->preflight.fail);
+	else if (model->preflight.known)
+		add(&line, ROLE_MUTED, 5, false, "preflight %" PRId64 " ok%s", model->preflight.ok, model->preflight.warn ? ", warnings" : "");
+	add(&line, counts->running ? ROLE_RUNNING : ROLE_MUTED, 1, false, "%u running", (unsigned)counts->running);
+	add(&line, ROLE_MUTED, 1, false, "%u queued", (unsigned)counts->queued);
+	add(&line, ROLE_MUTED, 2, false, "%u done", (unsigned)counts->done);
+	if (model->refusals)
+		add(&line, ROLE_REFUSAL, 4, false, "%" PRIu64 " %s", model->refusals, model->refusals == 1 ? "refusal" : "refusals");
+	if (model->faults)
+		add(&line, ROLE_ERROR, 3, false, "%" PRIu64 " %s", model->faults, model->faults == 1 ? "fault" : "faults");
+	if (!screen->control)
+		add(&line, ROLE_MUTED, 6, true, "read-only");
+	draw_segments(canvas, screen->layout.areas[AREA_STATUS], &line);
+}
+
+/* ------- the message ------- */
+
+static void gate_words(const struct screen *screen, char *words, size_t size)
+{
+	const struct pr_model *model = screen->model;
+	int64_t parallel = model->parallel > 0 ? model->parallel : 1;
+	int64_t each = model->wall_clock_ms + 2 * model->tests_wall_clock_ms;
+	int64_t turns = ((int64_t)model->counts.tasks + parallel - 1) / parallel;
+	snprintf(words, size, "This would run %u %s, %" PRId64 " at a time, with the agent %.60s: at most %s for the agent and %s for each test "
+		 "phase of a task, so %s in all, unless a task says otherwise.   %s   d leave it waiting",
+		 (unsigned)model->counts.tasks, model->counts.tasks == 1 ? "task" : "tasks", parallel, model->agent,
+		 figure_clock(model->wall_clock_ms).text, figure_clock(model->tests_wall_clock_ms).text, figure_clock(each * turns).text,
+		 screen->control ? "y start   S stop" : "proctor start opens it");
+}
+
+/* What is most urgent; empty: the counts. */
+static void message_words(const struct screen *screen, char *words, size_t size, enum role *ret_role)
+{
+	const struct pr_model *model = screen->model;
+	stopkey_words(&screen->stop, model, screen->round ? screen->round : model->round, words, size, ret_role);
+	if (words[0])
+		return;
+	*ret_role = ROLE_NOTICE;
+	if (screen->notice[0]) {
+		snprintf(words, size, "%s", screen->notice);
+	} else if (screen_at_gate(screen)) {
+		*ret_role = ROLE_HELD;
+		gate_words(screen, words, size);
+	} else if (model->held) {
+		*ret_role = ROLE_HELD;
+		snprintf(words, size, "HELD: %s", model->held_why);
+	} else if (model->frozen && !model->finished && screen->live) {
+		*ret_role = ROLE_FROZEN;
+		snprintf(words, size, "FROZEN: nothing runs until it is thawed.   p thaw   S stop the round");
+	} else if (screen->ended && !model->finished) {
+		*ret_role = ROLE_ERROR;
+		snprintf(words, size, "The core is gone before the round was over; resume: proctor run --resume %s", screen->round);
+	}
+}
+
+static void draw_counts(const struct screen *screen, struct canvas *canvas)
+{
+	const struct pr_model *model = screen->model;
+	const struct {
+		uint32_t number;
+		const char *word;
+		enum role role;
+	} counts[] = {
+		{ model->counts.pass, "pass", ROLE_PASS },	{ model->counts.fail, "fail", ROLE_FAIL },
+		{ model->counts.invalid, "invalid", ROLE_INVALID }, { model->counts.error, "error", ROLE_ERROR },
+		{ model->counts.stopped, "stopped", ROLE_STOPPED },
+	};
+	struct segments line = { .count = 0 };
+	for (size_t i = 0; i < ELEMENTS(counts); i++)
+		if (counts[i].number || (i == 0 && model->counts.done))
+			add(&line, counts[i].role, 1, false, "%u %s", (unsigned)counts[i].number, counts[i].word);
+	if (model->finished && strcmp(model->state, "finished") != 0)
+		add(&line, ROLE_NOTICE, 3, false, "resume: proctor run --resume %.100s", screen->round ? screen->round : model->round);
+	if (model->seq)
+		add(&line, ROLE_MUTED, 4, true, "log #%" PRIu64, model->seq);
+	draw_segments(canvas, screen->layout.areas[AREA_MESSAGE], &line);
+}
+
+static void draw_message(const struct screen *screen, struct canvas *canvas)
+{
+	char words[2048];
+	enum role role;
+	message_words(screen, words, sizeof words, &role);
+	struct rect rect = screen->layout.areas[AREA_MESSAGE];
+	if (!words[0]) {
+		draw_counts(screen, canvas);
+		return;
+	}
+	canvas_role(canvas, rect, role);
+	rect.x += 1;
+	rect.columns -= 2;
+	canvas_wrap(canvas, canvas->charset, rect, role, words);
+}
+
+static int message_rows(const struct screen *screen, int columns, enum pr_charset charset)
+{
+	char words[2048];
+	enum role role;
+	message_words(screen, words, sizeof words, &role);
+	struct rect rect = { 0, 0, columns > 3 ? columns - 2 : 1, LAYOUT_MESSAGE_ROWS };
+	return words[0] ? canvas_wrap(NULL, charset, rect, role, words) : 1;
+}
+
+static bool offered(const struct screen *screen, enum verb verb)
+{
+	const struct key *key = &key_table[verb];
+	const struct pr_model *model = screen->model;
+	if (!key->footer[0] || !(key->scope & screen_scope(screen)))
+		return false;
+	return !key->steers || (screen->control && !model->finished && (screen->live || verb == VERB_STOP) && !screen->ended);
+}
+
+static void draw_footer(const struct screen *screen, struct canvas *canvas)
+{
+	struct pen pen = pen_at(canvas, screen->layout.areas[AREA_FOOTER], 0, ROLE_KEY);
+	pen.x += 1;
+	for (enum verb verb = 0; verb < VERB_COUNT; verb++) {
+		const struct key *key = &key_table[verb];
+		/* One key of those that do it. */
+		int first = (int)strcspn(key->shown, " ");
+		const char *word = verb == VERB_FREEZE && screen->model->frozen ? "thaw" : key->footer;
+		if (!offered(screen, verb) || pen.x + first + 1 + (int)strlen(word) > pen.end)
+			continue;
+		pen.role = ROLE_KEY;
+		pen_bytes(&pen, key->shown, (size_t)first, 0);
+		pen.role = ROLE_MUTED;
+		pen_text(&pen, " ", 1);
+		pen_text(&pen, word, 0);
+		pen_to(&pen, pen.x + 2);
+	}
+}
+
+static void draw_summary(const struct screen *screen, struct canvas *canvas)
+{
+	const struct pr_model *model = screen->model;
+	struct pen pen = pen_at(canvas, screen->layout.areas[AREA_SUMMARY], 0, ROLE_TEXT);
+	struct round_look look = round_look(screen);
+	char words[2048];
+	enum role role;
+	stopkey_words(&screen->stop, model, model->round, words, sizeof words, &role);
+	if (words[0]) {
+		pen.role = role;
+		pen_text(&pen, words, 0);
+		return;
+	}
+	pen.role = look.role;
+	pen_printf(&pen, "%s %s", look.word, figure_clock(screen_elapsed_ms(screen)).text);
+	pen.role = ROLE_TEXT;
+	pen_printf(&pen, " %u/%u", (unsigned)model->counts.done, (unsigned)model->counts.tasks);
+	pen_printf(&pen, " %s", model->name);
+}
+
+int screen_draw(struct screen *screen, int columns, int rows, enum pr_charset charset, struct canvas *canvas)
+{
+	int r = canvas_reset(canvas, columns, rows, charset);
+	if (r >= 0)
+		r = rows_build(&screen->rows, screen->model, screen->unfolded);
+	if (r < 0)
+		return r;
+	const struct pr_model *model = screen->model;
+	struct layout_wants wants = { .heading = views[screen->view]->heading, .metered = model->spend_usd_micro > 0 };
+	for (uint32_t i = 0; i < model->counts.tasks; i++) {
+		int width = text_columns(charset, model->tasks[i].id);
+		wants.task_width = width > wants.task_width ? width : wants.task_width;
+		wants.metered |= model->tasks[i].reserved_usd_micro > 0 || model->tasks[i].spend_usd_micro > 0;
+	}
+	wants.message_rows = message_rows(screen, canvas->columns, charset);
+	layout_of(canvas->columns, canvas->rows, &wants, &screen->layout);
+	screen->page = screen->layout.areas[AREA_BODY].rows;
+	if (layout_has(&screen->layout, AREA_SUMMARY)) {
+		draw_summary(screen, canvas);
+		return 0;
+	}
+	draw_header(screen, canvas);
+	draw_status(screen, canvas);
+	draw_rule(canvas, screen->layout.areas[AREA_RULE_ABOVE]);
+	views[screen->view]->draw(screen, canvas);
+	draw_rule(canvas, screen->layout.areas[AREA_RULE_BELOW]);
+	draw_message(screen, canvas);
+	draw_footer(screen, canvas);
+	return 0;
+}
+
+/* ------- verbs that move ------- */
+
+bool screen_scroll(struct screen *screen, enum verb verb)
+{
+	int *scroll = &screen->scroll[screen->view], page = screen->page > 1 ? screen->page - 1 : 1;
+	const struct {
+		enum verb verb;
+		int by;
+	} steps[] = {
+		{ VERB_UP, -1 }, { VERB_DOWN, 1 }, { VERB_PAGE_UP, -page }, { VERB_PAGE_DOWN, page },
+		{ VERB_FIRST, -100000 }, { VERB_LAST, 100000 },
+	};
+	for (size_t i = 0; i < ELEMENTS(steps); i++)
+		if (steps[i].verb == verb) {
+			*scroll += steps[i].by;
+			if (*scroll < 0)
+				*scroll = 0;
+			return true;
+		}
+	return false;
+}
+
+bool screen_verb(struct screen *screen, enum verb verb)
+{
+	if (verb == VERB_HELP || verb == VERB_TASKS) {
+		screen->view = verb == VERB_TASKS || screen->view == VIEW_HELP ? VIEW_TASKS : VIEW_HELP;
+		return true;
+	}
+	if ((verb == VERB_ESCAPE || verb == VERB_BACK) && screen->view != VIEW_TASKS) {
+		screen->view = VIEW_TASKS;
+		return true;
+	}
+	return views[screen->view]->verb(screen, verb);
+}
+
+void screen_release(struct screen *screen)
+{
+	rows_release(&screen->rows);
+}

@@ -1,0 +1,243 @@
+/* The verbs of steer.h, one table. Waits for nothing. */
+#include "tui/full/steer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "tui/launch.h"
+#include "tui/member.h"
+
+void steer_release(struct steer *steer)
+{
+	/* A worker that still stops a round is left to do so. */
+	cleanup_close(&steer->worker_fd);
+	steer->worker_fd = -1;
+	buffer_release(&steer->proof);
+}
+
+static int send_verb(struct steer *steer, enum pr_verb verb, const char *task)
+{
+	struct pr_error error = { 0 };
+	unsigned at = steer->sent++ % ELEMENTS(steer->asked);
+	snprintf(steer->asked[at].id, sizeof steer->asked[at].id, "%ld-%lld-%u", (long)getpid(), (long long)clock_mono_ns(), steer->sent);
+	steer->asked[at].verb = verb;
+	int r = steer->feed->link.fd < 0 || steer->feed->link.ended ? pr_error_set(&error, ECONNRESET, "the core is gone")
+								    : link_command(&steer->feed->link, steer->asked[at].id, verb, task, &error);
+	if (r < 0)
+		screen_notice(steer->screen, "%s: %s", pr_verb_name(verb), error.message);
+	return r;
+}
+
+static void start_worker(struct steer *steer)
+{
+	struct pr_error error = { 0 };
+	if (steer->worker)
+		return;
+	buffer_clear(&steer->proof);
+	if (launch_stop_begin(steer->place->dir, &steer->worker_fd, &steer->worker, &error) >= 0)
+		return;
+	steer->screen->stop.stage = STOP_FAILED;
+	snprintf(steer->screen->stop.why, sizeof steer->screen->stop.why, "%.*s", (int)sizeof steer->screen->stop.why - 1, error.message);
+}
+
+static void act(struct steer *steer, enum stop_action action)
+{
+	struct stopkey *stop = &steer->screen->stop;
+	int r = 0;
+	switch (action) {
+	case STOP_DO_NOTHING:
+		break;
+	case STOP_DO_FREEZE:
+		r = send_verb(steer, PR_VERB_FREEZE, NULL);
+		break;
+	case STOP_DO_THAW:
+		(void)send_verb(steer, PR_VERB_THAW, NULL);
+		break;
+	case STOP_DO_STOP:
+		r = send_verb(steer, PR_VERB_STOP, NULL);
+		break;
+	case STOP_DO_WORKER:
+		start_worker(steer);
+		break;
+	}
+	/* It could not even be told: that is silence too. */
+	if (r < 0 && action == STOP_DO_STOP) {
+		stop->stage = STOP_BY_WORKER;
+		stop->silent = true;
+		start_worker(steer);
+	} else if (r < 0) {
+		stop->stage = STOP_FROZEN;
+		stop->silent = true;
+	}
+}
+
+int steer_stop_round(struct steer *steer)
+{
+	struct stopkey *stop = &steer->screen->stop;
+	*stop = (struct stopkey)STOPKEY_INIT;
+	stop->stage = STOP_FROZEN;
+	act(steer, stopkey_press(stop, steer->screen->model, steer->screen->live, clock_mono_ns()));
+	return 0;
+}
+
+bool steer_confirm(struct steer *steer, enum verb verb, const char *question)
+{
+	if (steer->unconfirmed == verb) {
+		steer->unconfirmed = VERB_NONE;
+		return true;
+	}
+	steer->unconfirmed = verb;
+	screen_notice(steer->screen, "%s", question);
+	return false;
+}
+
+/* ------- verbs ------- */
+
+static void do_start(struct steer *steer)
+{
+	if (send_verb(steer, PR_VERB_START, NULL) >= 0)
+		screen_notice(steer->screen, "Starting ...");
+}
+
+static void do_stop(struct steer *steer)
+{
+	steer->screen->notice[0] = '\0';
+	act(steer, stopkey_press(&steer->screen->stop, steer->screen->model, steer->screen->live, clock_mono_ns()));
+}
+
+static void do_freeze(struct steer *steer)
+{
+	bool frozen = steer->screen->model->frozen;
+	steer->screen->stop = (struct stopkey)STOPKEY_INIT;
+	if (send_verb(steer, frozen ? PR_VERB_THAW : PR_VERB_FREEZE, NULL) >= 0)
+		screen_notice(steer->screen, frozen ? "Thawing ..." : "Freezing ...");
+}
+
+static void do_drain(struct steer *steer)
+{
+	if (steer_confirm(steer, VERB_DRAIN, "D again drains the round: what runs is finished, nothing more is started.") &&
+	    send_verb(steer, PR_VERB_DRAIN, NULL) >= 0)
+		screen_notice(steer->screen, "Draining ...");
+}
+
+static void do_stop_task(struct steer *steer)
+{
+	const struct pr_task *task = steer->screen->on_fold && steer->screen->view == VIEW_TASKS ? NULL : screen_task(steer->screen);
+	char question[PR_TASK_ID + 96];
+	if (!task || task->verdict != PR_VERDICT_NONE) {
+		screen_notice(steer->screen, task ? "%s is done already." : "No task is selected.%s", task ? task->id : "");
+		return;
+	}
+	if (strcmp(steer->task, task->id) != 0)
+		steer->unconfirmed = VERB_NONE;
+	snprintf(steer->task, sizeof steer->task, "%s", task->id);
+	snprintf(question, sizeof question, "x again stops the task %s; its evidence is kept, the round goes on.", task->id);
+	if (steer_confirm(steer, VERB_STOP_TASK, question) && send_verb(steer, PR_VERB_STOP, task->id) >= 0)
+		screen_notice(steer->screen, "Stopping %s ...", task->id);
+}
+
+static void (*const verbs[VERB_COUNT])(struct steer *steer) = {
+	[VERB_START] = do_start, [VERB_STOP] = do_stop, [VERB_FREEZE] = do_freeze, [VERB_DRAIN] = do_drain,
+	[VERB_STOP_TASK] = do_stop_task,
+};
+
+bool steer_verb(struct steer *steer, enum verb verb)
+{
+	struct screen *screen = steer->screen;
+	if (verb != steer->unconfirmed)
+		steer->unconfirmed = VERB_NONE;
+	if (verb >= VERB_COUNT || !verbs[verb])
+		return false;
+	if (!screen->control)
+		screen_notice(screen, "This only looks on. proctor watch --control %s lets the keys act.", steer->place->name);
+	else if (screen->model->finished)
+		screen_notice(screen, "The round is over.");
+	else if (screen->ended)
+		screen_notice(screen, "The core is gone, and with it all that it ran.");
+	else if (!screen->live && verb != VERB_STOP)
+		screen_notice(screen, "The core does not answer. S stops the round without it.");
+	else
+		verbs[verb](steer);
+	return true;
+}
+
+bool steer_escape(struct steer *steer)
+{
+	struct screen *screen = steer->screen;
+	bool waits = screen->stop.stage != STOP_NONE;
+	act(steer, stopkey_escape(&screen->stop, screen->model, screen->live));
+	return waits;
+}
+
+/* ------- what comes back ------- */
+
+static void take_answer(struct steer *steer, const struct pr_message *message)
+{
+	for (size_t i = 0; i < ELEMENTS(steer->asked); i++) {
+		if (strcmp(steer->asked[i].id, message->id) != 0)
+			continue;
+		const char *verb = pr_verb_name(steer->asked[i].verb);
+		steer->asked[i].id[0] = '\0';
+		if (message->ok)
+			stopkey_figures(&steer->screen->stop, verb, message->object);
+		else
+			stopkey_refused(&steer->screen->stop, verb, message->message);
+		if (!message->ok)
+			screen_notice(steer->screen, "%s is refused: %s", verb, message->message);
+		return;
+	}
+}
+
+/* A word about something that is under way is over when it is done. */
+static void take_control(struct steer *steer, struct json_object *event)
+{
+	const char *verb = member_text_or(event, "verb", "");
+	size_t length = strlen(steer->screen->notice);
+	stopkey_figures(&steer->screen->stop, verb, event);
+	if (length > 4 && strcmp(steer->screen->notice + length - 4, " ...") == 0)
+		steer->screen->notice[0] = '\0';
+	if (strcmp(verb, "stop") == 0 && jsonc_text(event, "task") && member_is_number(event, "ms"))
+		screen_notice(steer->screen, "Stopped %s: %lld killed, %lld remaining.", jsonc_text(event, "task"),
+			      (long long)member_int(event, "killed"), (long long)member_int(event, "remaining"));
+}
+
+void steer_message(struct steer *steer, const struct pr_message *message)
+{
+	if (message->type == PR_MESSAGE_ANSWER)
+		take_answer(steer, message);
+	else if (message->event == PR_EVENT_CONTROL)
+		take_control(steer, message->object);
+}
+
+void steer_tick(struct steer *steer)
+{
+	struct screen *screen = steer->screen;
+	act(steer, stopkey_tick(&screen->stop, screen->model, screen->live, clock_mono_ns()));
+}
+
+void steer_worker_spoke(struct steer *steer)
+{
+	char bytes[4096];
+	ssize_t length = read(steer->worker_fd, bytes, sizeof bytes);
+	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (length > 0) {
+		buffer_add(&steer->proof, bytes, (size_t)length);
+		return;
+	}
+	/* Its output is closed: it has ended, or is about to. */
+	struct pr_error error = { 0 };
+	int exit_code = launch_stop_end(steer->worker, &error);
+	_cleanup_jsonc_ struct json_object *proof =
+		steer->proof.length ? jsonc_read_object(steer->proof.data, steer->proof.length) : NULL;
+	cleanup_close(&steer->worker_fd);
+	steer->worker_fd = -1;
+	steer->worker = 0;
+	stopkey_worker_done(&steer->screen->stop, exit_code, proof);
+	if (steer->screen->stop.stage == STOP_STOPPED && round_is_live(steer->place) && steer->feed->link.core > 0)
+		steer->screen->stop.core = steer->feed->link.core;
+}

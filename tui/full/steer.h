@@ -1,0 +1,44 @@
+/*
+ * What the keys do to the round: commands to its core, their answers, and the worker where no core answers.
+ */
+#ifndef TUI_FULL_STEER_H
+#define TUI_FULL_STEER_H
+
+#include <sys/types.h>
+
+#include "tui/feed.h"
+#include "tui/full/screen.h"
+#include "tui/rounds.h"
+
+struct steer {
+	struct feed *feed;			/* lent */
+	const struct round_place *place;	/* lent */
+	struct screen *screen;			/* lent */
+	unsigned sent;
+	struct {
+		char id[PR_COMMAND_ID];		/* empty: none */
+		enum pr_verb verb;
+	} asked[16];
+	enum verb unconfirmed;			/* asked about once; VERB_NONE: nothing */
+	char task[PR_TASK_ID];			/* of an unconfirmed VERB_STOP_TASK */
+	pid_t worker;				/* proctor-worker --stop; 0: none */
+	int worker_fd;				/* poll it; -1: none */
+	struct buffer proof;
+};
+
+#define STEER_INIT { .unconfirmed = VERB_NONE, .worker_fd = -1 }
+
+void steer_release(struct steer *steer);
+
+/* True where the verb was one of those that steer; a notice says what came of it, or why it is not done. */
+bool steer_verb(struct steer *steer, enum verb verb);
+/* Esc, where the stop key waits for it. */
+bool steer_escape(struct steer *steer);
+void steer_message(struct steer *steer, const struct pr_message *message);	/* answers, control events */
+void steer_tick(struct steer *steer);
+void steer_worker_spoke(struct steer *steer);	/* worker_fd is readable */
+/* Asks once: true the second time in a row. */
+bool steer_confirm(struct steer *steer, enum verb verb, const char *question);
+int steer_stop_round(struct steer *steer);	/* without asking */
+
+#endif

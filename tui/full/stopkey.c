@@ -1,0 +1,232 @@
+/* The machine of stopkey.h. Sends nothing itself. */
+#include "tui/full/stopkey.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/full/figures.h"
+#include "tui/member.h"
+
+static void enter(struct stopkey *key, enum stop_stage stage, int64_t now_ns)
+{
+	key->stage = stage;
+	key->asked_ns = now_ns;
+	key->figures = false;
+}
+
+enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns)
+{
+	switch (key->stage) {
+	case STOP_NONE:
+	case STOP_STOPPED:
+	case STOP_FAILED:
+		if (model->finished && key->stage != STOP_FAILED)
+			return STOP_DO_NOTHING;
+		*key = (struct stopkey)STOPKEY_INIT;
+		/* It stands still already: only the question is left. */
+		enter(key, model->frozen || !live ? STOP_FROZEN : STOP_FREEZING, now_ns);
+		key->silent = !live;
+		return key->stage == STOP_FREEZING ? STOP_DO_FREEZE : STOP_DO_NOTHING;
+	case STOP_FREEZING:
+	case STOP_FROZEN:
+		if (!live || key->silent) {
+			key->silent = true;
+			enter(key, STOP_BY_WORKER, now_ns);
+			return STOP_DO_WORKER;
+		}
+		enter(key, STOP_STOPPING, now_ns);
+		return STOP_DO_STOP;
+	case STOP_STOPPING:
+		/* Pressed again: no more patience with the core. The same kill twice does no harm. */
+		key->silent = true;
+		enter(key, STOP_BY_WORKER, now_ns);
+		return STOP_DO_WORKER;
+	case STOP_BY_WORKER:
+		break;
+	}
+	return STOP_DO_NOTHING;
+}
+
+enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, bool live)
+{
+	bool thaws = key->stage == STOP_FREEZING || key->stage == STOP_FROZEN;
+	if (thaws || key->stage == STOP_STOPPED || key->stage == STOP_FAILED)
+		*key = (struct stopkey)STOPKEY_INIT;
+	return thaws && live && !model->finished ? STOP_DO_THAW : STOP_DO_NOTHING;
+}
+
+enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns)
+{
+	bool late = now_ns >= stopkey_due_ns(key);
+	switch (key->stage) {
+	case STOP_FREEZING:
+		if (live && !late)
+			break;
+		key->silent = true;
+		enter(key, STOP_FROZEN, now_ns);
+		break;
+	case STOP_FROZEN:
+		/* Somebody else thawed it, or it is over. */
+		if (!key->silent && (!model->frozen || model->finished))
+			*key = (struct stopkey)STOPKEY_INIT;
+		break;
+	case STOP_STOPPING:
+		if (live && !late)
+			break;
+		/* The core went away because it was done. */
+		if (model->finished) {
+			key->stage = STOP_STOPPED;
+			break;
+		}
+		key->silent = true;
+		enter(key, STOP_BY_WORKER, now_ns);
+		return STOP_DO_WORKER;
+	case STOP_NONE:
+	case STOP_BY_WORKER:
+	case STOP_STOPPED:
+	case STOP_FAILED:
+		break;
+	}
+	return STOP_DO_NOTHING;
+}
+
+static void take(struct stopkey *key, struct json_object *figures)
+{
+	key->figures = true;
+	key->ms = member_double(figures, "ms");
+	key->processes = member_int(figures, "processes");
+	key->runs = member_int(figures, "runs");
+	key->killed = member_int(figures, "killed");
+	key->remaining = member_int(figures, "remaining");
+	key->removed = member_int(figures, "removed");
+}
+
+void stopkey_figures(struct stopkey *key, const char *verb, struct json_object *figures)
+{
+	bool told = member_is_number(figures, "ms");
+	if (strcmp(verb, "freeze") == 0 && (key->stage == STOP_FREEZING || (key->stage == STOP_FROZEN && key->silent))) {
+		key->stage = STOP_FROZEN;
+		key->silent = false;
+		if (told)
+			take(key, figures);
+	} else if (strcmp(verb, "stop") == 0 && told && !jsonc_text(figures, "task") &&
+		   (key->stage == STOP_STOPPING || key->stage == STOP_STOPPED) && !key->figures) {
+		key->stage = STOP_STOPPED;
+		take(key, figures);
+	}
+}
+
+void stopkey_refused(struct stopkey *key, const char *verb, const char *message)
+{
+	bool ours = (strcmp(verb, "freeze") == 0 && key->stage == STOP_FREEZING) ||
+		    (strcmp(verb, "stop") == 0 && key->stage == STOP_STOPPING);
+	if (!ours)
+		return;
+	key->stage = STOP_FAILED;
+	snprintf(key->why, sizeof key->why, "%s is refused: %s", verb, message ? message : "");
+}
+
+void stopkey_worker_done(struct stopkey *key, int exit_code, struct json_object *proof)
+{
+	if (key->stage != STOP_BY_WORKER)
+		return;
+	key->stage = STOP_STOPPED;
+	if (member_is_number(proof, "ms") && exit_code == 0) {
+		take(key, proof);
+		return;
+	}
+	key->stage = STOP_FAILED;
+	snprintf(key->why, sizeof key->why, "proctor-worker --stop could not stop the round (exit code %d)", exit_code);
+}
+
+int64_t stopkey_due_ns(const struct stopkey *key)
+{
+	if (key->stage == STOP_FREEZING)
+		return key->asked_ns + STOPKEY_FREEZE_NS;
+	return key->stage == STOP_STOPPING ? key->asked_ns + STOPKEY_STOP_NS : 0;
+}
+
+struct words {
+	char *text;
+	size_t size, used;
+};
+
+static void __attribute__((format(printf, 2, 3))) say(struct words *words, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vsnprintf(words->text + words->used, words->size - words->used, format, arguments);
+	va_end(arguments);
+	if (length > 0)
+		words->used = words->used + (size_t)length < words->size ? words->used + (size_t)length : words->size - 1;
+}
+
+static void count(struct words *words, int64_t number, const char *one, const char *many)
+{
+	say(words, "%" PRId64 " %s", number, number == 1 ? one : many);
+}
+
+static void frozen(const struct stopkey *key, struct words *words)
+{
+	if (key->silent) {
+		say(words, "The core does not answer.   S stop the round without it   Esc not now");
+		return;
+	}
+	say(words, "FROZEN");
+	if (key->figures) {
+		say(words, " in %s: ", figure_us((int64_t)(key->ms * 1000)).text);
+		count(words, key->runs, "task", "tasks");
+		say(words, ", ");
+		count(words, key->processes, "process stands still", "processes stand still");
+	}
+	say(words, ".   S stop the round   Esc thaw");
+}
+
+static void stopped(const struct stopkey *key, const struct pr_model *model, const char *round, struct words *words)
+{
+	say(words, "STOPPED");
+	if (key->figures) {
+		say(words, " in %s: ", figure_us((int64_t)(key->ms * 1000)).text);
+		count(words, key->killed, "process", "processes");
+		say(words, " killed, %" PRId64 " remaining, ", key->remaining);
+		count(words, key->removed, "boundary", "boundaries");
+		say(words, " removed");
+	}
+	say(words, "%s. %u of %u tasks have verdicts; resume: proctor run --resume %s", key->silent ? ", without the core" : "",
+	    (unsigned)(model->counts.done - model->counts.stopped), (unsigned)model->counts.tasks, round);
+	if (key->core)
+		say(words, ". Its core (pid %" PRId64 ") is still there; kill -9 ends it", key->core);
+}
+
+void stopkey_words(const struct stopkey *key, const struct pr_model *model, const char *round, char *ret_words, size_t size,
+		   enum role *ret_role)
+{
+	struct words words = { ret_words, size, 0 };
+	ret_words[0] = '\0';
+	*ret_role = ROLE_ALERT;
+	switch (key->stage) {
+	case STOP_NONE:
+		break;
+	case STOP_FREEZING:
+		say(&words, "Freezing ...   S stop the round   Esc thaw");
+		break;
+	case STOP_FROZEN:
+		frozen(key, &words);
+		break;
+	case STOP_STOPPING:
+		say(&words, "Stopping ...   S again: without the core");
+		break;
+	case STOP_BY_WORKER:
+		say(&words, "Stopping without the core: proctor-worker --stop ...");
+		break;
+	case STOP_STOPPED:
+		*ret_role = key->remaining > 0 ? ROLE_ALERT : ROLE_PROOF;
+		stopped(key, model, round, &words);
+		break;
+	case STOP_FAILED:
+		say(&words, "NOT STOPPED: %s. Esc away with this", key->why);
+		break;
+	}
+}

@@ -1,0 +1,67 @@
+/*
+ * The stop key: `S` freezes at once, `S` again stops and shows the proof, `Esc` thaws. A state machine without
+ * a terminal and without a socket: it says what to send, and is told what came of it.
+ *
+ *     none --S--> freezing --answer--> frozen --S--> stopping --answer--> stopped
+ *       ^             |   (silence)------^  |            |  (silence, or no core)
+ *       +----Esc------+---------------------+            +--> by the worker --> stopped, or failed
+ */
+#ifndef TUI_FULL_STOPKEY_H
+#define TUI_FULL_STOPKEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tui/full/canvas.h"
+
+#include <proctor/model.h>
+
+#define STOPKEY_FREEZE_NS (2 * INT64_C(1000000000))	/* silence after which the core is said not to answer */
+#define STOPKEY_STOP_NS (10 * INT64_C(1000000000))	/* as the stop command has it: a stop can rightly take long */
+
+struct json_object;
+
+enum stop_stage {
+	STOP_NONE,
+	STOP_FREEZING,
+	STOP_FROZEN,
+	STOP_STOPPING,
+	STOP_BY_WORKER,
+	STOP_STOPPED,
+	STOP_FAILED,
+};
+
+struct stopkey {
+	enum stop_stage stage;
+	int64_t asked_ns;
+	bool silent;		/* the core did not answer in time, or there is none */
+	bool figures;		/* of freeze or stop, below */
+	double ms;
+	int64_t processes, runs, killed, remaining, removed;
+	int64_t core;		/* pid of a core that is still there after a stop without it; 0: none */
+	char why[512];		/* of STOP_FAILED */
+};
+
+#define STOPKEY_INIT { .stage = STOP_NONE }
+
+/* What the caller is to do. */
+enum stop_action { STOP_DO_NOTHING, STOP_DO_FREEZE, STOP_DO_THAW, STOP_DO_STOP, STOP_DO_WORKER };
+
+enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns);	/* S */
+enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, bool live);
+/* Time has passed, or the model changed. */
+enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns);
+/* An answer of the core to a freeze or stop of ours, or a control event, or what proctor-worker --stop printed (NULL: nothing). */
+void stopkey_figures(struct stopkey *key, const char *verb, struct json_object *figures);
+void stopkey_refused(struct stopkey *key, const char *verb, const char *message);
+/* proctor-worker has ended. */
+void stopkey_worker_done(struct stopkey *key, int exit_code, struct json_object *proof);
+
+/* When stopkey_tick() is worth a call, monotonic; 0: never. */
+int64_t stopkey_due_ns(const struct stopkey *key);
+
+/* The line that is shown, and its role; empty: none. `round` is its full name. */
+void stopkey_words(const struct stopkey *key, const struct pr_model *model, const char *round, char *ret_words, size_t size,
+		   enum role *ret_role);
+
+#endif
