@@ -9,8 +9,8 @@
 
 /* X(identifier, "UTF-8", "ASCII"), each one column wide */
 #define GLYPHS(X) \
-	X(GLYPH_BAR, "\u2588", "#") \
-	X(GLYPH_BAR_HALF, "\u258c", ".") \
+	X(GLYPH_BAR, "\u2501", "#") \
+	X(GLYPH_BAR_HALF, "\u2578", ".") \
 	X(GLYPH_BAR_REST, "\u2500", ".") \
 	X(GLYPH_RULE, "\u2500", "-") \
 	X(GLYPH_SELECTED, "\u25b8", ">") \

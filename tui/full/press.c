@@ -41,18 +41,25 @@ static int sequence_press(const char *rest, size_t length)
 	return PRESS_UNKNOWN;
 }
 
-/* How long the sequence at the beginning of the input is; 0: its end has not come yet. ECMA-48, 5.4. */
+/*
+ * How long the sequence at the beginning of the input is; 0: its end has not come yet. ECMA-48, 5.4 and 5.6. A key
+ * after an escape is a press of its own: on a slow line two presses come together.
+ */
 static size_t sequence_length(const char *input, size_t length)
 {
 	if (length < 2)
 		return 0;
 	if (input[1] == 'O')
 		return length < 3 ? 0 : 3;
-	if (input[1] != '[')
-		return 2;	/* Alt and a key */
-	for (size_t at = 2; at < length; at++)
-		if (input[at] >= 0x40 && input[at] <= 0x7e)
+	bool string = strchr("]P_^X", input[1]) != NULL;
+	if (input[1] != '[' && !string)
+		return 1;
+	for (size_t at = 2; at < length; at++) {
+		if (!string && input[at] >= 0x40 && input[at] <= 0x7e)
 			return at + 1;
+		if (string && (input[at] == '\a' || (input[at] == '\\' && input[at - 1] == 0x1b)))
+			return at + 1;
+	}
 	return 0;
 }
 
@@ -90,7 +97,7 @@ int presses_next(struct presses *presses)
 		drop(presses, presses->length);
 		return alone ? PRESS_ESCAPE : PRESS_UNKNOWN;
 	}
-	int press = length > 2 ? sequence_press(presses->input + 2, length - 2) : PRESS_UNKNOWN;
+	int press = length == 1 ? PRESS_ESCAPE : sequence_press(presses->input + 2, length - 2);
 	drop(presses, length);
 	return press;
 }

@@ -43,7 +43,8 @@ int rows_build(struct rows *rows, const struct pr_model *model, bool unfolded)
 	int r = reserve(rows, (size_t)model->counts.tasks * 2 + 1);
 	if (r < 0)
 		return r;
-	bool folds = model->counts.queued > ROWS_QUEUED_SHOWN;
+	/* Before anything has started they are what there is to see. */
+	bool folds = model->counts.queued > ROWS_QUEUED_SHOWN && model->started;
 	rows->count = 0;
 	for (enum group group = 0; group < GROUP_COUNT; group++) {
 		bool first = true;

@@ -34,6 +34,7 @@ struct screen {
 	enum view_id view;
 	char selected[PR_TASK_ID];	/* empty: none yet */
 	bool on_fold;			/* the line of the folded queue is selected */
+	bool moved;			/* by the owner; until then the first line is selected */
 	bool unfolded;
 	int scroll[VIEW_COUNT];		/* the first line shown */
 	int page;			/* rows of the body when last drawn */

@@ -183,7 +183,7 @@ static void take_answer(struct steer *steer, const struct pr_message *message)
 		const char *verb = pr_verb_name(steer->asked[i].verb);
 		steer->asked[i].id[0] = '\0';
 		if (message->ok)
-			stopkey_figures(&steer->screen->stop, verb, message->object);
+			stopkey_figures(&steer->screen->stop, verb, true, message->object);
 		else
 			stopkey_refused(&steer->screen->stop, verb, message->message);
 		if (!message->ok)
@@ -197,7 +197,7 @@ static void take_control(struct steer *steer, struct json_object *event)
 {
 	const char *verb = member_text_or(event, "verb", "");
 	size_t length = strlen(steer->screen->notice);
-	stopkey_figures(&steer->screen->stop, verb, event);
+	stopkey_figures(&steer->screen->stop, verb, false, event);
 	if (length > 4 && strcmp(steer->screen->notice + length - 4, " ...") == 0)
 		steer->screen->notice[0] = '\0';
 	if (strcmp(verb, "stop") == 0 && jsonc_text(event, "task") && member_is_number(event, "ms"))

@@ -103,10 +103,10 @@ static void take(struct stopkey *key, struct json_object *figures)
 	key->removed = member_int(figures, "removed");
 }
 
-void stopkey_figures(struct stopkey *key, const char *verb, struct json_object *figures)
+void stopkey_figures(struct stopkey *key, const char *verb, bool answer, struct json_object *figures)
 {
-	bool told = member_is_number(figures, "ms");
-	if (strcmp(verb, "freeze") == 0 && (key->stage == STOP_FREEZING || (key->stage == STOP_FROZEN && key->silent))) {
+	bool told = member_is_number(figures, "ms"), waits = key->stage == STOP_FREEZING || (key->stage == STOP_FROZEN && key->silent);
+	if (strcmp(verb, "freeze") == 0 && waits && (answer || told)) {
 		key->stage = STOP_FROZEN;
 		key->silent = false;
 		if (told)

@@ -51,8 +51,8 @@ enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model
 enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, bool live);
 /* Time has passed, or the model changed. */
 enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns);
-/* An answer of the core to a freeze or stop of ours, or a control event, or what proctor-worker --stop printed (NULL: nothing). */
-void stopkey_figures(struct stopkey *key, const char *verb, struct json_object *figures);
+/* An answer of the core to a freeze or stop of ours, or a control event of the log: a first one without figures, then one with. */
+void stopkey_figures(struct stopkey *key, const char *verb, bool answer, struct json_object *figures);
 void stopkey_refused(struct stopkey *key, const char *verb, const char *message);
 /* proctor-worker has ended. */
 void stopkey_worker_done(struct stopkey *key, int exit_code, struct json_object *proof);

@@ -143,12 +143,14 @@ static void add_tests(struct pages *pages)
 static void add_truth(struct pages *pages, const char *label, enum pr_truth truth, const char *words)
 {
 	static const struct {
-		const char *word;
+		const char *word, *meaning;
 		enum role role;
 	} looks[] = {
-		[PR_UNKNOWN] = { "unknown", ROLE_NOTICE }, [PR_FALSE] = { "NO", ROLE_FAIL }, [PR_TRUE] = { "yes", ROLE_PASS },
+		[PR_UNKNOWN] = { "unknown", "not shown: ", ROLE_NOTICE },
+		[PR_FALSE] = { "NO", "not so: ", ROLE_FAIL },
+		[PR_TRUE] = { "yes", "", ROLE_PASS },
 	};
-	document_add(&pages->document, looks[truth].role, label, "%-8s %s", looks[truth].word, words);
+	document_add(&pages->document, looks[truth].role, label, "%-8s %s%s", looks[truth].word, looks[truth].meaning, words);
 }
 
 static void add_containment(struct pages *pages)
@@ -169,9 +171,9 @@ static void add_containment(struct pages *pages)
 	document_add(&pages->document, ROLE_TEXT, "profile", "%s", containment->profile);
 	add_truth(pages, "kill boundary", containment->kill_boundary_enforced, "every process of it can be killed, and was");
 	add_truth(pages, "control plane", containment->control_plane_isolated, "it cannot reach what steers it");
-	add_truth(pages, "limits", containment->resource_controllers_enforced, "memory, processes, cpu");
+	add_truth(pages, "limits", containment->resource_controllers_enforced, "the kernel enforces memory, processes and cpu");
 	add_truth(pages, "cleanup", containment->cleanup_closed, "nothing of it is left");
-	add_truth(pages, "certifiable", containment->certifiable, "all of these were tried on this machine and held");
+	add_truth(pages, "certifiable", containment->certifiable, "each of these was tried on this machine and held");
 	if (containment->why_not[0])
 		document_prose(&pages->document, ROLE_MUTED, "because", containment->why_not, pages->columns, pages->charset);
 }

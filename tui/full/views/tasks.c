@@ -197,6 +197,10 @@ static void select_row(struct screen *screen, const struct row *row)
 static size_t settle_selection(struct screen *screen)
 {
 	size_t at = selected_row(screen);
+	if (!screen->moved && screen->rows.count) {
+		select_row(screen, &screen->rows.list[0]);
+		return 0;
+	}
 	if (at != SIZE_MAX || screen->rows.count == 0)
 		return at == SIZE_MAX ? 0 : at;
 	size_t wanted = 0;
@@ -310,6 +314,9 @@ static bool next_problem(struct screen *screen)
 static bool tasks_verb(struct screen *screen, enum verb verb)
 {
 	int page = screen->page > 1 ? screen->page - 1 : 1, all = (int)screen->rows.count;
+	if (verb < VERB_COUNT)
+		settle_selection(screen);
+	screen->moved = true;
 	if (verb == VERB_UP || verb == VERB_DOWN)
 		return move(screen, verb == VERB_UP ? -1 : 1, 1);
 	if (verb == VERB_PAGE_UP || verb == VERB_PAGE_DOWN)
