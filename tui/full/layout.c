@@ -6,6 +6,8 @@
 #define RULES_FROM_ROWS 18
 #define TASK_LEAST 8
 #define TASK_MOST 36
+#define BAR_LEAST 6
+#define BAR_MOST 20
 #define MARK_COLUMNS 3		/* the selection, the state, a blank */
 
 /*
@@ -20,10 +22,10 @@ static const struct step {
 	{ COLUMN_CLOCK, 13, 13 },
 	{ COLUMN_VERDICT, 11, 11 },
 	{ COLUMN_REFUSED, 7, 7 },
-	{ COLUMN_IDLE, 6, 6 },
-	{ COLUMN_BAR, 10, 10 },
+	{ COLUMN_IDLE, 5, 5 },
+	{ COLUMN_BAR, BAR_LEAST, BAR_LEAST },
 	{ COLUMN_SPEND, 5, 13 },
-	{ COLUMN_SPEND_BAR, 0, 10 },
+	{ COLUMN_SPEND_BAR, 0, BAR_LEAST },
 };
 
 static int least(int one, int other)
@@ -50,7 +52,7 @@ static void place_columns(struct layout *layout, const struct layout_wants *want
 	/* Bars grow with the room that is left. */
 	room -= widths[COLUMN_TASK] - TASK_LEAST;
 	int bars = (widths[COLUMN_BAR] > 0) + (widths[COLUMN_SPEND_BAR] > 0);
-	int more = bars ? least(room / (2 * bars), 20) : 0;
+	int more = bars ? least(room / bars, BAR_MOST - BAR_LEAST) : 0;
 	int x = body->x;
 	for (enum column column = 0; column < COLUMN_COUNT; column++) {
 		if (widths[column] && (column == COLUMN_BAR || column == COLUMN_SPEND_BAR))

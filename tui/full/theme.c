@@ -138,8 +138,10 @@ static int parse_role(const struct place *place, char *line, struct theme *theme
 	if (theme->set[role])
 		return FAULT(place, "role %s stands twice", name);
 	theme->set[role] = true;
-	char *parts[THEME_DEPTH_COUNT] = { [THEME_16] = strsep(&rest, "|"), [THEME_256] = strsep(&rest, "|"),
-					   [THEME_MONO] = strsep(&rest, "|") };
+	static const enum theme_depth order[] = { THEME_16, THEME_256, THEME_MONO };
+	char *parts[THEME_DEPTH_COUNT] = { NULL };
+	for (size_t i = 0; i < ELEMENTS(order); i++)
+		parts[order[i]] = strsep(&rest, "|");
 	if (rest)
 		return FAULT(place, "more than ROLE | 16 colours | 256 colours | mono");
 	if (is_empty(parts[THEME_16]))

@@ -251,6 +251,19 @@ static void draw_heading(const struct screen *screen, struct canvas *canvas)
 	}
 }
 
+/* That there is more above and below is said at the edge. */
+static void draw_more(const struct screen *screen, struct canvas *canvas)
+{
+	struct rect body = screen->layout.areas[AREA_BODY];
+	size_t first = (size_t)screen->scroll[VIEW_TASKS];
+	struct pen pen = pen_at(canvas, body, 0, ROLE_KEY);
+	if (first > 0)
+		pen_right(&pen, ROLE_KEY, glyph(canvas->charset, GLYPH_UP));
+	pen = pen_at(canvas, body, body.rows - 1, ROLE_KEY);
+	if (first + (size_t)body.rows < screen->rows.count)
+		pen_right(&pen, ROLE_KEY, glyph(canvas->charset, GLYPH_DOWN));
+}
+
 static void draw_tasks(struct screen *screen, struct canvas *canvas)
 {
 	draw_heading(screen, canvas);
@@ -271,6 +284,7 @@ static void draw_tasks(struct screen *screen, struct canvas *canvas)
 		if (selected)
 			canvas_role(canvas, (struct rect){ body.x, body.y + drawing.row, body.columns, 1 }, ROLE_SELECTED);
 	}
+	draw_more(screen, canvas);
 }
 
 /* ------- keys ------- */
