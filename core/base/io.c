@@ -147,6 +147,17 @@ int io_sealed_memfd(const char *name, const void *bytes, size_t length)
 	return take_fd(&fd);
 }
 
+void io_take_standard_descriptors(void)
+{
+	int fd;
+	/* Not close-on-exec: our own programs are to find them taken too. */
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int io_set_nonblocking(int fd, bool on)
 {
 	int flags = fcntl(fd, F_GETFL);

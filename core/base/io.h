@@ -37,6 +37,9 @@ int io_sealed_memfd(const char *name, const void *bytes, size_t length);
 
 int io_set_nonblocking(int fd, bool on);
 
+/* Where descriptors 0 to 2 are closed they become /dev/null, or the next file that is opened becomes standard output. */
+void io_take_standard_descriptors(void);
+
 #define IO_MESSAGE_FDS 8	/* most descriptors in one message */
 
 /*

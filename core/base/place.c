@@ -86,8 +86,10 @@ int place_rounds(char *ret_path, size_t size, struct pr_error *error)
 
 static int own_directory(const char *path, struct pr_error *error)
 {
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return pr_error_errno(error, errno, "creating %s", path);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST) {
+		pr_error_errno(error, errno, "creating %s, the directory of the control sockets", path);
+		return pr_error_remedy(error, "set XDG_RUNTIME_DIR to a directory that you may write");
+	}
 	struct stat status;
 	if (lstat(path, &status) < 0)
 		return pr_error_errno(error, errno, "looking at %s", path);

@@ -1,6 +1,7 @@
 /* Making, locking and finding a round's directory (directory.h). */
 #include "core/round/directory.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,12 +16,18 @@
 
 #define RESERVE_FILE "reserve"
 #define RESERVE_BYTES 262144
+#define SCRATCH_PREFIX "proctor-check"
+#define TEMPORARY_TRIES 10
 #define PUBLISH_TRIES 60	/* seconds that the name may run ahead where rounds start faster than one a second */
 
 static int explain(struct pr_error *error)
 {
 	if (error && (error->code == ENOSPC || error->code == EDQUOT))
 		pr_error_remedy(error, "free some space there, or set XDG_STATE_HOME to a place that has some");
+	else if (error && (error->code == EMFILE || error->code == ENFILE))
+		pr_error_remedy(error, "allow more open files: ulimit -n 1024");
+	else if (error && error->code == EFBIG)
+		pr_error_remedy(error, "allow larger files: ulimit -f unlimited");
 	else if (error && error->remedy[0] == '\0')
 		pr_error_remedy(error, "set XDG_STATE_HOME to a directory that you may write");
 	return error ? -error->code : -EIO;
@@ -77,10 +84,80 @@ static int open_directory(struct round_directory *directory, struct pr_error *er
 	return take_lock(directory->fd, &directory->lock_fd, error);
 }
 
+/* ------- temporary directories ------- */
+
+/* PREFIX...XXXXXX, as mkdtemp(3) fills it in. */
+static bool is_temporary(const char *entry, const char *prefix)
+{
+	size_t length = strlen(entry);
+	if (length < strlen(prefix) + 7 || strncmp(entry, prefix, strlen(prefix)) != 0 || entry[length - 7] != '.')
+		return false;
+	for (const char *at = entry + length - 6; *at; at++)
+		if (!isalnum((unsigned char)*at))
+			return false;
+	return true;
+}
+
+/*
+ * Removes one that a killed core left. Who holds its lock is alive; who has no lock yet has nothing in it yet, and
+ * one that loses its directory here between two system calls makes another (make_temporary()).
+ */
+static void sweep_one(int parent, const char *name)
+{
+	struct stat status;
+	_cleanup_close_ int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status) < 0 || status.st_uid != geteuid())
+		return;
+	_cleanup_close_ int lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (lock < 0)
+		(void)unlinkat(parent, name, AT_REMOVEDIR);
+	else if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+		remove_below(parent, name);
+}
+
+static void sweep(const char *parent, const char *prefix)
+{
+	_cleanup_closedir_ DIR *directory = opendir(parent);
+	for (struct dirent *entry; directory && (entry = readdir(directory));)
+		if (is_temporary(entry->d_name, prefix))
+			sweep_one(dirfd(directory), entry->d_name);
+}
+
+/* mkdtemp(3) by `template`, and the lock of what it made. */
+static int make_temporary(const char *template, struct round_directory *directory, struct pr_error *error)
+{
+	for (int i = 0;; i++) {
+		struct stat status;
+		snprintf(directory->path, sizeof directory->path, "%s", template);
+		if (!mkdtemp(directory->path)) {
+			int r = pr_error_errno(error, errno, "making a directory in %.*s",
+					       (int)(strrchr(template, '/') - template), template);
+			directory->path[0] = '\0';
+			return r;
+		}
+		int r = open_directory(directory, error);
+		if (r >= 0 && fstat(directory->lock_fd, &status) == 0 && status.st_nlink > 0)
+			return 0;
+		bool swept = r >= 0 || r == -EBUSY || r == -ENOENT;
+		directory_discard(directory);
+		if (!swept || i == TEMPORARY_TRIES)
+			return r < 0 ? r : pr_error_set(error, EBUSY, "%s was removed while it was made", template);
+		*error = (struct pr_error){ 0 };
+	}
+}
+
+static int fill(struct round_directory *directory, const char *rounds, struct pr_error *error)
+{
+	if (mkdirat(directory->fd, "tasks", 0700) < 0)
+		return pr_error_errno(error, errno, "making the directory of tasks in %s", rounds);
+	int r = directory_reserve(directory);
+	return r < 0 ? pr_error_errno(error, -r, "making a round's directory in %s", rounds) : 0;
+}
+
 int directory_make(const char *name, struct round_directory *ret_directory, struct pr_error *error)
 {
 	struct round_directory directory = ROUND_DIRECTORY_NONE;
-	char rounds[PATH_MAX];
+	char rounds[PATH_MAX], template[PATH_MAX];
 	struct pr_error ours = { 0 };
 	if (!error)
 		error = &ours;
@@ -88,23 +165,38 @@ int directory_make(const char *name, struct round_directory *ret_directory, stru
 	int r = place_rounds(rounds, sizeof rounds, error);
 	if (r < 0)
 		return explain(error);
-	if ((size_t)snprintf(directory.path, sizeof directory.path, "%s/.%s.XXXXXX", rounds, name) >= sizeof directory.path)
+	if ((size_t)snprintf(template, sizeof template, "%s/.%s.XXXXXX", rounds, name) >= sizeof template)
 		return pr_error_errno(error, ENAMETOOLONG, "the rounds' directory %s", rounds);
-	if (!mkdtemp(directory.path)) {
-		pr_error_errno(error, errno, "making a round's directory in %s", rounds);
-		return explain(error);
-	}
-	r = open_directory(&directory, error);
-	if (r >= 0 && mkdirat(directory.fd, "tasks", 0700) < 0)
-		r = pr_error_errno(error, errno, "making the directory of tasks in %s", rounds);
-	if (r >= 0) {
-		r = directory_reserve(&directory);
-		if (r < 0)
-			pr_error_errno(error, -r, "making a round's directory in %s", rounds);
-	}
+	sweep(rounds, ".");
+	r = make_temporary(template, &directory, error);
+	if (r >= 0)
+		r = fill(&directory, rounds, error);
 	if (r < 0) {
 		directory_discard(&directory);
 		return explain(error);
+	}
+	*ret_directory = directory;
+	return 0;
+}
+
+int directory_make_scratch(struct round_directory *ret_directory, struct pr_error *error)
+{
+	struct round_directory directory = ROUND_DIRECTORY_NONE;
+	const char *top = getenv("TMPDIR");
+	char template[PATH_MAX];
+	struct pr_error ours = { 0 };
+	if (!error)
+		error = &ours;
+
+	if (!top || top[0] != '/')
+		top = "/tmp";
+	if ((size_t)snprintf(template, sizeof template, "%s/" SCRATCH_PREFIX ".XXXXXX", top) >= sizeof template)
+		return pr_error_errno(error, ENAMETOOLONG, "the temporary directory %s", top);
+	sweep(top, SCRATCH_PREFIX);
+	int r = make_temporary(template, &directory, error);
+	if (r < 0) {
+		pr_error_prefix(error, "to read the subjects into: ");
+		return pr_error_remedy(error, "set TMPDIR to a directory that you may write and that has room");
 	}
 	*ret_directory = directory;
 	return 0;
@@ -118,10 +210,11 @@ int directory_publish(const char *name, struct round_directory *directory, struc
 	snprintf(rounds, sizeof rounds, "%s", directory->path);
 	*strrchr(rounds, '/') = '\0';
 	for (int i = 0; i < PUBLISH_TRIES; i++, now++) {
-		struct tm local;
+		struct tm utc;
 		char stamp[32];
-		localtime_r(&now, &local);
-		strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+		/* UTC: the newest run of a name is the last one in order, whatever the time zone and its summer do. */
+		gmtime_r(&now, &utc);
+		strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &utc);
 		snprintf(full, sizeof full, "%s-%s", name, stamp);
 		if ((size_t)snprintf(path, sizeof path, "%s/%s", rounds, full) >= sizeof path)
 			return pr_error_errno(error, ENAMETOOLONG, "the round's directory %s/%s", rounds, full);

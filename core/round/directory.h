@@ -6,6 +6,9 @@
  *     directory_open() takes one that is there (resume); -EBUSY where a live core holds it
  *     directory_release() closes; the directory stays
  *
+ * A core that is killed before it is done leaves its temporary directory; directory_make() removes those of the
+ * same parent whose lock is free.
+ *
  * The lock (flock(2) on `lock`) is held as long as `lock_fd` is open: that is what "the round is live" means.
  */
 #ifndef CORE_ROUND_DIRECTORY_H
@@ -27,6 +30,8 @@ struct round_directory {
 #define ROUND_DIRECTORY_NONE ((struct round_directory){ .fd = -1, .lock_fd = -1 })
 
 int directory_make(const char *name, struct round_directory *ret_directory, struct pr_error *error);
+/* A temporary directory for a check of a round file, below $TMPDIR or /tmp: directory_discard() ends it. */
+int directory_make_scratch(struct round_directory *ret_directory, struct pr_error *error);
 int directory_publish(const char *name, struct round_directory *directory, struct pr_error *error);
 void directory_discard(struct round_directory *directory);
 /* `round`: a full name, a bare name (its newest run), or a path. */

@@ -126,6 +126,8 @@ static void read_sandbox(struct reader *reader, const struct key *key, const str
 static void read_command(struct reader *reader, const struct key *key, const struct json *value, void *field)
 {
 	struct agent_spec *agent = field;
+	/* Where it cannot be read, the round's does not stand in for it. */
+	agent->command = (struct strings){ 0 };
 	read_strings(reader, key, value, &agent->command);
 	agent->at = at_value(value);
 	agent->bind = NULL;
@@ -200,7 +202,11 @@ static void read_tests(struct reader *reader, const struct key *key, const struc
 {
 	struct task_spec *task = field;
 	size_t count = json_count(value);
-	if (!json_is(value, JSON_ARRAY) || count == 0 || count > 256) {
+	if (json_is(value, JSON_ARRAY) && count > 256) {
+		faults_add(reader->faults, at_value(value), "%s holds %zu tests; 1 to 256 are allowed", key->name, count);
+		return;
+	}
+	if (!json_is(value, JSON_ARRAY) || count == 0) {
 		faults_add(reader->faults, at_value(value), "%s is %s; an array of 1 to 256 tests is allowed", key->name,
 			   kind_words(value));
 		return;
@@ -287,7 +293,11 @@ static void read_tasks(struct reader *reader, const struct key *key, const struc
 {
 	struct round_spec *spec = field;
 	size_t count = json_count(value);
-	if (!json_is(value, JSON_ARRAY) || count == 0 || count > SPEC_TASKS_MAX) {
+	if (json_is(value, JSON_ARRAY) && count > SPEC_TASKS_MAX) {
+		faults_add(reader->faults, at_value(value), "%s holds %zu tasks; 1 to %d are allowed", key->name, count, SPEC_TASKS_MAX);
+		return;
+	}
+	if (!json_is(value, JSON_ARRAY) || count == 0) {
 		faults_add(reader->faults, at_value(value), "%s is %s; an array of 1 to %d tasks is allowed", key->name,
 			   kind_words(value), SPEC_TASKS_MAX);
 		return;
@@ -358,6 +368,52 @@ static int find_folder(struct round_spec *spec, const char *path, struct pr_erro
 	return 0;
 }
 
+/* What to do about a fault of the form; of the others: what the form is. */
+static const char *const json_remedies[JSON_FAULT_COUNT] = {
+	[JSON_FAULT_BYTE_ORDER_MARK] = "save the file without one",
+	[JSON_FAULT_UTF8] = "save the file as UTF-8",
+	[JSON_FAULT_INTEGER_RANGE] = "write a smaller number",
+	[JSON_FAULT_DOUBLE_RANGE] = "write a smaller number",
+	[JSON_FAULT_CONTROL] = "write it as an escape: \\n, \\t, \\u0000",
+	[JSON_FAULT_SURROGATE] = "write both halves, or the character itself",
+	[JSON_FAULT_TRAILING_COMMA] = "remove it",
+	[JSON_FAULT_DUPLICATE_KEY] = "keep one",
+	[JSON_FAULT_DEPTH] = "a round file needs no more than 6",
+	[JSON_FAULT_COMMENT_END] = "close it with */",
+	[JSON_FAULT_AFTER] = "a round file holds one object",
+};
+
+/* The key that begins there, with its quotes, for "the key "x" stands twice". Pure; "" where none begins. */
+static void key_at(const char *text, uint32_t line, uint32_t column, char *ret_key, size_t size)
+{
+	const char *at = text;
+	for (; line > 1 && (at = strchr(at, '\n')); line--)
+		at++;
+	/* A column is a character: the bytes 10xxxxxx go on with one. */
+	for (; at && *at && column > 1; column--)
+		do {
+			at++;
+		} while (((unsigned char)*at & 0xc0) == 0x80);
+	size_t length = at && *at == '"' ? strcspn(at + 1, "\"\n") + 2 : 0;
+	snprintf(ret_key, size, "%.*s", length > 0 && length < size && at[length - 1] == '"' ? (int)length : 0, at ? at : "");
+}
+
+static void add_json_fault(struct faults *faults, const char *text, const struct json_fault *fault)
+{
+	struct place_in_file at = { fault->line, fault->column };
+	const char *remedy = json_remedies[fault->code];
+	char key[80];
+
+	key_at(text, fault->line, fault->column, key, sizeof key);
+	if (fault->code == JSON_FAULT_END && text[strspn(text, " \t\r\n")] == '\0')
+		faults_add(faults, at, "the file is empty; a round file is a JSON object");
+	else if (fault->code == JSON_FAULT_DUPLICATE_KEY && key[0])
+		faults_add(faults, at, "the key %s stands twice in one object; keep one", key);
+	else
+		faults_add(faults, at, "%s; %s", json_fault_words(fault->code),
+			   remedy ? remedy : "JSON with // and /* */ comments is allowed");
+}
+
 int round_file_read(const char *path, unsigned flags, struct round_spec *spec, struct faults *faults,
 		    struct pr_error *error)
 {
@@ -371,15 +427,18 @@ int round_file_read(const char *path, unsigned flags, struct round_spec *spec, s
 	if (r < 0)
 		return r;
 	r = io_read_file(AT_FDCWD, path, compiled ? ROUND_COMPILED_BYTES : ROUND_FILE_BYTES, &text);
-	if (r == -EFBIG)
-		return pr_error_set(error, EFBIG, "the round file %s is over %zu bytes", path, ROUND_FILE_BYTES);
-	if (r < 0)
-		return pr_error_errno(error, -r, "reading the round file %s", path);
+	if (r == -EFBIG) {
+		pr_error_set(error, EFBIG, "the round file %s is over %zu bytes", path, ROUND_FILE_BYTES);
+		return pr_error_remedy(error, "make several rounds of it; a long prompt can go by agent.files");
+	}
+	if (r < 0) {
+		pr_error_errno(error, -r, "reading the round file %s", path);
+		return pr_error_remedy(error, r == -EISDIR ? "name the file in it: NAME.round.json" : "name a file that you may read");
+	}
 
 	r = json_read(text.data ? text.data : "", text.length, 0, JSON_COMMENTS, &root, &fault);
 	if (r == -EBADMSG) {
-		faults_add(faults, (struct place_in_file){ fault.line, fault.column }, "%s; JSON with // and /* */ comments is allowed",
-			   json_fault_words(fault.code));
+		add_json_fault(faults, text.data ? text.data : "", &fault);
 		return pr_error_set(error, EBADMSG, "%s is not JSON", path);
 	}
 	if (r < 0)

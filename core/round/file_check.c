@@ -146,6 +146,18 @@ static void check_directory(struct reader *reader, struct place_in_file at, cons
 		faults_add(reader->faults, at, "%s %s is no directory; a directory is allowed", what, path);
 }
 
+/* What the sandbox mounts itself, and does not bind from the host. */
+static bool is_sandboxs_own(const char *path)
+{
+	static const char *const own[] = { "/proc", "/dev" };
+	for (size_t i = 0; i < ELEMENTS(own); i++) {
+		size_t length = strlen(own[i]);
+		if (strncmp(path, own[i], length) == 0 && (path[length] == '\0' || path[length] == '/'))
+			return true;
+	}
+	return false;
+}
+
 static void check_sandbox(struct reader *reader, const struct json *root)
 {
 	const struct sandbox_spec *sandbox = &reader->spec->sandbox;
@@ -159,6 +171,8 @@ static void check_sandbox(struct reader *reader, const struct json *root)
 		struct place_in_file at = at_value(json_item(list, i));
 		if (strcmp(path, "/") == 0 || path[strspn(path, "/")] == '\0')
 			faults_add(reader->faults, at, "read_only may not show all of the host; name the directories that are needed");
+		else if (is_sandboxs_own(path))
+			faults_add(reader->faults, at, "read_only: %s is the sandbox's own; leave it out", path);
 		else if (access(path, F_OK) < 0)
 			faults_add(reader->faults, at, "read_only: %s is not there (%s); a path of this host is allowed", path,
 				   strerror(errno));

@@ -142,8 +142,8 @@ void read_duration(struct reader *reader, const struct key *key, const struct js
 			   key->name, text);
 	else if (r < 0 || ns < key->min || ns > key->max)
 		faults_add(reader->faults, at_value(value),
-			   "%s \"%.60s\" is out of range; %" PRId64 "ms to %" PRId64 "h is allowed", key->name, text,
-			   key->min / NS_PER_MS, key->max / NS_PER_S / 3600);
+			   "%s \"%.60s\" is out of range; \"%" PRId64 "ms\" to \"%" PRId64 "d\" is allowed", key->name, text,
+			   key->min / NS_PER_MS, key->max / NS_PER_S / 86400);
 	else
 		*(int64_t *)field = ns;
 }
@@ -167,8 +167,9 @@ void read_size(struct reader *reader, const struct key *key, const struct json *
 			   "%s \"%.60s\" is no size; a whole number with B, KiB, MiB, GiB or TiB is allowed, such as \"2GiB\"",
 			   key->name, text);
 	else if (r < 0 || bytes < (uint64_t)key->min || bytes > (uint64_t)key->max)
-		faults_add(reader->faults, at_value(value), "%s is out of range; %" PRId64 " bytes to %" PRId64
-			   "GiB is allowed", key->name, key->min, key->max >> 30);
+		faults_add(reader->faults, at_value(value), "%s is out of range; \"%" PRId64 "%s\" to \"%" PRId64
+			   "TiB\" is allowed", key->name, key->min >> (key->min < 1 << 20 ? 10 : 20),
+			   key->min < 1 << 20 ? "KiB" : "MiB", key->max >> 40);
 	else
 		*(uint64_t *)field = bytes;
 }
@@ -211,7 +212,12 @@ void read_strings(struct reader *reader, const struct key *key, const struct jso
 	size_t count = json_count(value);
 	bool whole = true;
 
-	if (!json_is(value, JSON_ARRAY) || count < (size_t)key->min || count > (size_t)key->max) {
+	if (json_is(value, JSON_ARRAY) && count > (size_t)key->max) {
+		faults_add(reader->faults, at_value(value), "%s holds %zu strings; at most %" PRId64 " are allowed", key->name, count,
+			   key->max);
+		return;
+	}
+	if (!json_is(value, JSON_ARRAY) || count < (size_t)key->min) {
 		wrong_kind(reader, key, value, key->min > 0 ? "an array of strings that is not empty" : "an array of strings");
 		return;
 	}

@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -18,13 +20,15 @@
 #include "core/round/file.h"
 #include "core/round/round.h"
 #include "core/round/subject.h"
+#include "core/round/value.h"
+#include <proctor/text.h>
 
 #define PROGRAM "proctor-core"
 
 static const char usage_text[] =
 	"usage: proctor-core check FILE [--json]\n"
-	"       proctor-core run FILE [--yes] [--announce FD] [--attached FD]\n"
-	"       proctor-core run --resume ROUND [--yes] [--announce FD] [--attached FD]\n";
+	"       proctor-core run FILE [--yes | --nobody] [--announce FD] [--attached FD]\n"
+	"       proctor-core run --resume ROUND [--yes | --nobody] [--announce FD] [--attached FD]\n";
 
 static int usage(void)
 {
@@ -34,9 +38,14 @@ static int usage(void)
 
 static int say_error(const struct pr_error *error)
 {
-	fprintf(stderr, "%s: %s\n", PROGRAM, error->message);
+	struct pr_safe_text text;
+	pr_safe_text_from(&text, error->message, strlen(error->message), 0, PR_CHARSET_UTF8);
+	fprintf(stderr, "%s: %s\n", PROGRAM, pr_safe_text_str(&text));
+	pr_safe_text_from(&text, error->remedy, strlen(error->remedy), 0, PR_CHARSET_UTF8);
 	if (error->remedy[0])
-		fprintf(stderr, "  try: %s\n", error->remedy);
+		fprintf(stderr, "  try: %s\n", pr_safe_text_str(&text));
+	else if (error->code == EMFILE || error->code == ENFILE)
+		fprintf(stderr, "  try: allow more open files: ulimit -n 1024\n");
 	return EXIT_REFUSED;
 }
 
@@ -89,9 +98,15 @@ static void print_summary(const struct round_spec *spec, const char *file, bool 
 {
 	const char *kind = spec->kind == ROUND_BASELINE ? "baseline" : "smoke";
 	if (!json) {
-		printf("%s: ok: round %s (%s), %zu task%s, %zu test command%s, %u at once, agent %s, wall clock %" PRId64 " s\n", file,
-		       spec->name, kind, spec->task_count, spec->task_count == 1 ? "" : "s", count_tests(spec),
-		       count_tests(spec) == 1 ? "" : "s", spec->parallel, spec->agent.name, spec->budget.wall_clock_ns / NS_PER_S);
+		char agent_clock[VALUE_DURATION], tests_clock[VALUE_DURATION];
+		struct pr_safe_text name, agent;
+		pr_safe_text_from(&name, file, strlen(file), 0, PR_CHARSET_UTF8);
+		pr_safe_text_from(&agent, spec->agent.name, strlen(spec->agent.name), 200, PR_CHARSET_UTF8);
+		printf("%s: ok: round %s (%s), %zu task%s, %zu test command%s, %u at a time, agent %s; at most %s for the agent and %s for each test\n",
+		       pr_safe_text_str(&name), spec->name, kind, spec->task_count, spec->task_count == 1 ? "" : "s", count_tests(spec),
+		       count_tests(spec) == 1 ? "" : "s", spec->parallel, pr_safe_text_str(&agent),
+		       value_duration_words(spec->budget.wall_clock_ns, agent_clock),
+		       value_duration_words(spec->budget.tests_wall_clock_ns, tests_clock));
 		return;
 	}
 	_cleanup_jsonc_ struct json_object *object = json_object_new_object();
@@ -110,23 +125,57 @@ static void print_summary(const struct round_spec *spec, const char *file, bool 
 }
 
 /* Subjects are read into a store of their own, which is thrown away. */
-static int check_subjects(struct round_spec *spec, struct faults *faults, struct pr_error *error)
+static int check_subjects(struct round_spec *spec, const bool *wanted, struct faults *faults, struct pr_error *error)
 {
-	const char *top = getenv("TMPDIR");
-	char path[PATH_MAX];
+	struct round_directory directory = ROUND_DIRECTORY_NONE;
+	char path[PATH_MAX + 32];
 	struct store *store = NULL;
 	struct subjects subjects = { 0 };
 
-	snprintf(path, sizeof path, "%s/proctor-check.XXXXXX", top && top[0] == '/' ? top : "/tmp");
-	if (!mkdtemp(path))
-		return pr_error_errno(error, errno, "making a directory to check the subjects in (%s)", path);
-	int r = store_open(path, &store, error);
+	int r = directory_make_scratch(&directory, error);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof path, "%s/store.git", directory.path);
+	r = store_open(path, &store, error);
 	if (r >= 0)
-		r = subjects_read(&subjects, store, spec, NULL, faults, error);
+		r = subjects_read(&subjects, store, spec, wanted, faults, error);
 	subjects_release(&subjects);
 	store_free(store);
-	directory_remove(path);
+	directory_discard(&directory);
 	return r;
+}
+
+/* All faults at once: where the file has some, those of its subjects are told with them, as far as it names them. */
+static void add_subject_faults(struct round_spec *spec, struct faults *faults)
+{
+	_cleanup_free_ bool *wanted = calloc(spec->task_count, sizeof *wanted);
+	struct stat status;
+
+	for (size_t i = 0; wanted && i < spec->task_count; i++) {
+		const struct task_spec *task = &spec->tasks[i];
+		wanted[i] = task->place && stat(task->place, &status) == 0 && S_ISDIR(status.st_mode);
+	}
+	if (wanted)
+		(void)check_subjects(spec, wanted, faults, NULL);
+}
+
+/* The file, and its subjects too where that is all that is asked for or where there are faults already. */
+static int read_file(const char *file, bool subjects, struct round_spec *spec, struct faults *faults, struct pr_error *error)
+{
+	int r = round_file_read(file, 0, spec, faults, error);
+	if (r == -EBADMSG)
+		add_subject_faults(spec, faults);
+	return r < 0 || !subjects ? r : check_subjects(spec, NULL, faults, error);
+}
+
+/* What was printed is there, or it is said that it is not. */
+static int end_output(void)
+{
+	if (fflush(stdout) == 0)
+		return EXIT_FINE;
+	struct pr_error error = { 0 };
+	pr_error_errno(&error, errno, "writing to standard output");
+	return say_error(&error);
 }
 
 static int check(const char *file, bool json)
@@ -135,16 +184,14 @@ static int check(const char *file, bool json)
 	struct faults faults = { .pool = &spec.pool };
 	struct pr_error error = { 0 };
 
-	int r = round_file_read(file, 0, &spec, &faults, &error);
-	if (r >= 0)
-		r = check_subjects(&spec, &faults, &error);
+	int r = read_file(file, true, &spec, &faults, &error);
 	int code = EXIT_FINE;
 	if (r < 0)
 		code = say_faults(&faults, file, &error, json);
 	else
 		print_summary(&spec, file, json);
 	pool_release(&spec.pool);
-	return code;
+	return code == EXIT_FINE ? end_output() : code;
 }
 
 /* ------- run ------- */
@@ -165,10 +212,23 @@ static int write_compiled(struct engine *engine, struct pr_error *error)
 	return io_replace_file(engine->directory.fd, "round.json", text.data, text.length, 0600, error);
 }
 
-/* Everything that can be refused is refused before the directory has its name. */
-static int make_round(struct engine *engine, const char *file, struct faults *faults, struct pr_error *error)
+/* A round that would wait for its owner, where there is none to answer. */
+static int check_gate(const struct round_spec *spec, const struct round_options *options, const char *what, const char *again,
+		      struct pr_error *error)
 {
-	int r = round_file_read(file, 0, &engine->spec, faults, error);
+	if (spec->kind != ROUND_SMOKE || options->yes || !options->nobody)
+		return 0;
+	pr_error_set(error, EPERM, "%s is of kind smoke and asks before it starts; there is no terminal to ask on", what);
+	return pr_error_remedy(error, "proctor run %s%s --yes (or --detach, and proctor start when it may begin)", again, what);
+}
+
+/* Everything that can be refused is refused before the directory has its name. */
+static int make_round(struct engine *engine, const char *file, const struct round_options *options, struct faults *faults,
+		      struct pr_error *error)
+{
+	int r = read_file(file, false, &engine->spec, faults, error);
+	if (r >= 0)
+		r = check_gate(&engine->spec, options, file, "", error);
 	if (r < 0)
 		return r;
 	r = directory_make(engine->spec.name, &engine->directory, error);
@@ -210,7 +270,8 @@ static int read_wanted_subjects(struct engine *engine, struct faults *faults, st
 	return subjects_read(&engine->subjects, engine->store, &engine->spec, wanted, faults, error);
 }
 
-static int take_up_round(struct engine *engine, const char *round, struct faults *faults, struct pr_error *error)
+static int take_up_round(struct engine *engine, const char *round, const struct round_options *options,
+			 struct faults *faults, struct pr_error *error)
 {
 	char path[PATH_MAX + 32];
 	int r = directory_open(round, &engine->directory, error);
@@ -218,6 +279,8 @@ static int take_up_round(struct engine *engine, const char *round, struct faults
 		return r;
 	snprintf(path, sizeof path, "%s/round.json", engine->directory.path);
 	r = round_file_read(path, ROUND_FILE_COMPILED, &engine->spec, faults, error);
+	if (r >= 0)
+		r = check_gate(&engine->spec, options, engine->directory.name, "--resume ", error);
 	if (r >= 0)
 		r = open_store(engine, error);
 	if (r >= 0)
@@ -233,7 +296,8 @@ static int run(const char *file, const char *resume, const struct round_options 
 	struct faults faults = { .pool = &engine.spec.pool };
 	struct pr_error error = { 0 };
 
-	int r = resume ? take_up_round(&engine, resume, &faults, &error) : make_round(&engine, file, &faults, &error);
+	int r = resume ? take_up_round(&engine, resume, options, &faults, &error)
+		       : make_round(&engine, file, options, &faults, &error);
 	if (r < 0) {
 		int code = say_faults(&faults, resume ? resume : file, &error, false);
 		subjects_release(&engine.subjects);
@@ -263,11 +327,12 @@ static int read_fd(const char *text, int *ret_fd)
 	return 0;
 }
 
-enum { OPTION_JSON = 256, OPTION_YES, OPTION_ANNOUNCE, OPTION_ATTACHED, OPTION_RESUME };
+enum { OPTION_JSON = 256, OPTION_YES, OPTION_NOBODY, OPTION_ANNOUNCE, OPTION_ATTACHED, OPTION_RESUME };
 
 static const struct option long_options[] = {
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "yes", no_argument, NULL, OPTION_YES },
+	{ "nobody", no_argument, NULL, OPTION_NOBODY },
 	{ "announce", required_argument, NULL, OPTION_ANNOUNCE },
 	{ "attached", required_argument, NULL, OPTION_ATTACHED },
 	{ "resume", required_argument, NULL, OPTION_RESUME },
@@ -280,6 +345,11 @@ int main(int argc, char **argv)
 	const char *resume = NULL;
 	bool json = false;
 
+	io_take_standard_descriptors();
+	/* Modes are said where they matter; what a candidate finds must not hang on the owner's shell. */
+	umask(022);
+	/* A limit on file sizes is an errno, not a death. */
+	signal(SIGXFSZ, SIG_IGN);
 	for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
 		int r = 0;
 		switch (option) {
@@ -288,6 +358,9 @@ int main(int argc, char **argv)
 			break;
 		case OPTION_YES:
 			options.yes = true;
+			break;
+		case OPTION_NOBODY:
+			options.nobody = true;
 			break;
 		case OPTION_ANNOUNCE:
 			r = read_fd(optarg, &options.announce_fd);

@@ -66,8 +66,8 @@ static int say_missing(const struct sandbox_spec *sandbox, const char *name, con
 {
 	bool host = strcmp(sandbox->root, "host") == 0;
 	if (why == -EXDEV) {
-		pr_error_set(error, ENOENT, "%s is there on the host, but not in what the sandbox shows of it", name);
-		pr_error_remedy(error, "add the directory that holds it (or that it leads to) to sandbox.read_only");
+		pr_error_set(error, ENOENT, "%s is on the host, but the sandbox does not show it or what it links to", name);
+		pr_error_remedy(error, "add the directory that holds it, or that it links to, to sandbox.read_only");
 	} else if (why == -EACCES) {
 		pr_error_set(error, EACCES, "%s is there, but it is not an executable file", name);
 		pr_error_remedy(error, "chmod +x it, or name another");

@@ -19,6 +19,7 @@
 #define READY_LIMIT_NS (60 * NS_PER_S)
 #define FLUSH_LIMIT_NS (2 * NS_PER_S)
 #define FLUSH_TURN_MS 10
+#define SOCKET_PATH 108		/* of sun_path, its NUL included, unix(7) */
 #define DESCRIPTORS_A_TASK 24
 
 /* ------- what is written about the round ------- */
@@ -119,6 +120,7 @@ void round_finish_if_done(struct round *round)
 	round->finished = true;
 	write_finished(round);
 	control_unlink(&round->control);
+	(void)unlinkat(round->engine.directory.fd, "socket", 0);
 	worker_stop(&round->engine.worker);
 	uv_timer_stop(&round->tick);
 	uv_timer_stop(&round->clock);
@@ -425,12 +427,23 @@ static int open_core_log(struct round *round, struct pr_error *error)
 static int bind_control(struct round *round, struct pr_error *error)
 {
 	char directory[PATH_MAX];
+	const struct round_directory *own = &round->engine.directory;
+	(void)unlinkat(own->fd, "socket", 0);
 	int r = place_sockets(directory, sizeof directory, error);
-	if (r < 0)
+	if (r >= 0) {
+		if ((size_t)snprintf(round->socket_path, sizeof round->socket_path, "%s/%s.sock", directory, own->name) >=
+		    sizeof round->socket_path)
+			return pr_error_errno(error, ENAMETOOLONG, "the control socket in %s", directory);
+		/* Whoever looks from another session has another XDG_RUNTIME_DIR, and finds the socket by this link. */
+		if (symlinkat(round->socket_path, own->fd, "socket") < 0)
+			return pr_error_errno(error, errno, "making %s/socket", own->path);
+	} else if (strlen(own->path) + sizeof "/socket" <= SOCKET_PATH) {
+		/* No place for sockets can be written: it stands in the round's own directory, where its path is short enough. */
+		snprintf(round->socket_path, sizeof round->socket_path, "%.*s/socket", SOCKET_PATH, own->path);
+		*error = (struct pr_error){ 0 };
+	} else {
 		return r;
-	if ((size_t)snprintf(round->socket_path, sizeof round->socket_path, "%s/%s.sock", directory, round->engine.directory.name) >=
-	    sizeof round->socket_path)
-		return pr_error_errno(error, ENAMETOOLONG, "the control socket in %s", directory);
+	}
 	round->control = (struct control){ .loop = &round->loop, .journal = &round->engine.journal,
 		.directory = &round->engine.directory, .command = round_command, .watching = on_watching, .context = round };
 	return control_start(&round->control, round->socket_path, error);
@@ -534,6 +547,8 @@ static void tear_down(struct round *round)
 	free(round->tasks);
 	free(round->task_stops);
 	journal_release(&round->engine.journal);
+	if (round->stillborn && !round->options.resumed)
+		directory_remove(round->engine.directory.path);
 	subjects_release(&round->engine.subjects);
 	store_free(round->engine.store);
 	directory_release(&round->engine.directory);
@@ -550,6 +565,7 @@ int round_serve(struct engine *engine, const struct round_options *options, stru
 	round->options = *options;
 	round->log_fd = -1;
 	int r = set_up(round, error);
+	round->stillborn = r < 0;
 	if (r >= 0)
 		r = serve(round, error);
 	tear_down(round);

@@ -24,6 +24,7 @@ enum exit_code { EXIT_FINE = 0, EXIT_REFUSED = 2, EXIT_STOPPED = 3, EXIT_USAGE =
 
 struct round_options {
 	bool yes;		/* the gate is open */
+	bool nobody;		/* nobody is there to open it: a round that would wait is refused before it is made */
 	bool resumed;
 	int announce_fd;	/* -1: none, the announcement goes to standard output and the core stays as it is */
 	int attached_fd;	/* -1: none; its end stops the round */
@@ -53,6 +54,7 @@ struct round {
 	bool attached_watched;
 	char socket_path[128];
 	int log_fd;			/* core.log */
+	bool stillborn;			/* it ended before its first event: a new directory is removed again */
 
 	struct task *tasks;
 	size_t count;

@@ -49,12 +49,25 @@ static void refuse_waiters(struct round *round, struct waiters *waiters, const c
 	waiters->under_way = false;
 }
 
+/* Asked for again: nothing is done, and that is said. */
+static void answer_already(struct round *round, const char *id)
+{
+	struct json_object *more = json_object_new_object();
+	set_truth(more, "already", true);
+	control_answer(&round->control, id, more);
+	json_object_put(more);
+}
+
 /* ------- start ------- */
 
 static void do_start(struct round *round, const struct control_command *command, const struct who *who)
 {
 	bool waits = !round->gate_open || round->held;
-	if (waits && write_control(round, PR_VERB_START, who, NULL) < 0) {
+	if (!waits) {
+		answer_already(round, command->id);
+		return;
+	}
+	if (write_control(round, PR_VERB_START, who, NULL) < 0) {
 		control_refuse(&round->control, command->id, "no-journal", "the round's log cannot be written");
 		return;
 	}
@@ -103,7 +116,7 @@ static void do_freeze(struct round *round, const struct control_command *command
 		return;
 	}
 	if (engine->frozen || round->finished) {
-		control_answer(&round->control, command->id, NULL);
+		answer_already(round, command->id);
 		return;
 	}
 	if (write_control(round, PR_VERB_FREEZE, who, NULL) < 0) {
@@ -160,7 +173,7 @@ static void do_thaw(struct round *round, const struct control_command *command, 
 		return;
 	}
 	if (!round->engine.frozen) {
-		control_answer(&round->control, command->id, NULL);
+		answer_already(round, command->id);
 		return;
 	}
 	if (write_control(round, PR_VERB_THAW, who, NULL) < 0) {
@@ -183,15 +196,17 @@ void round_thawed(struct round *round)
 
 static void do_drain(struct round *round, const struct control_command *command, const struct who *who)
 {
-	if (!round->draining && !round->stopping && !round->finished) {
-		if (write_control(round, PR_VERB_DRAIN, who, NULL) < 0) {
-			control_refuse(&round->control, command->id, "no-journal", "the round's log cannot be written");
-			return;
-		}
-		round->draining = true;
-		round->who = *who;
-		round_interrupt(round, INTERRUPTED_BY_OWNER, "not started: the round was drained", false);
+	if (round->draining || round->stopping || round->finished) {
+		answer_already(round, command->id);
+		return;
 	}
+	if (write_control(round, PR_VERB_DRAIN, who, NULL) < 0) {
+		control_refuse(&round->control, command->id, "no-journal", "the round's log cannot be written");
+		return;
+	}
+	round->draining = true;
+	round->who = *who;
+	round_interrupt(round, INTERRUPTED_BY_OWNER, "not started: the round was drained", false);
 	control_answer(&round->control, command->id, NULL);
 	round_finish_if_done(round);
 }
@@ -204,7 +219,7 @@ void round_stop(struct round *round, const struct who *who, const char *id)
 {
 	struct engine *engine = &round->engine;
 	if (round->finished) {
-		control_answer(&round->control, id, NULL);
+		answer_already(round, id);
 		return;
 	}
 	if (round->stopping) {
@@ -263,7 +278,7 @@ static void do_stop_task(struct round *round, const struct control_command *comm
 		return;
 	}
 	if (task->state == TASK_DONE || round->task_stops[number].asked) {
-		control_answer(&round->control, command->id, NULL);
+		answer_already(round, command->id);
 		return;
 	}
 	if (write_control(round, PR_VERB_STOP, who, task->spec->id) < 0) {

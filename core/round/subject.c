@@ -6,6 +6,12 @@
 #include "core/base/cleanup.h"
 #include "core/workspace/source.h"
 
+/* A round file with faults may have tasks that name none. */
+static bool has_subject(const struct task_spec *task)
+{
+	return task->place && (task->kind == SUBJECT_DIRECTORY || task->commit);
+}
+
 static size_t find_subject(struct subjects *subjects, const struct task_spec *task)
 {
 	for (size_t i = 0; i < subjects->count; i++) {
@@ -40,21 +46,28 @@ int subjects_read(struct subjects *subjects, struct store *store, struct round_s
 		return pr_error_errno(error, ENOMEM, "reading the subjects");
 	for (size_t i = 0; i < spec->task_count; i++) {
 		struct task_spec *task = &spec->tasks[i];
+		struct pr_error why = { 0 };
+		if (!has_subject(task))
+			continue;
 		struct subject *subject = &subjects->items[subjects->of_task[i] = find_subject(subjects, task)];
-		if (!subject->read && (!wanted || wanted[i])) {
-			struct pr_error why = { 0 };
-			if (read_subject(subject, store, &why) < 0)
-				faults_add(faults, task->source_at, "%s%s%s", why.message, why.remedy[0] ? "; " : "", why.remedy);
+		if (subject->read || (wanted && !wanted[i]) || read_subject(subject, store, &why) >= 0)
+			continue;
+		/* Ours and not the subject's. */
+		if (why.code == EMFILE || why.code == ENFILE || why.code == ENOMEM || why.code == ENOSPC || why.code == EDQUOT) {
+			if (error)
+				*error = why;
+			return -why.code;
 		}
+		faults_add(faults, task->source_at, "%s%s%s", why.message, why.remedy[0] ? "; " : "", why.remedy);
 	}
 	/* Only now: a subject is found again by the commit as it was written. */
 	for (size_t i = 0; i < spec->task_count; i++)
-		if (subjects->items[subjects->of_task[i]].commit_id[0])
+		if (has_subject(&spec->tasks[i]) && subjects->items[subjects->of_task[i]].commit_id[0])
 			spec->tasks[i].commit = subjects->items[subjects->of_task[i]].commit_id;
 	if (faults->count == found)
 		return 0;
 	faults_sort(faults);
-	return pr_error_set(error, EBADMSG, "%zu subjects cannot be used", faults->count - found);
+	return pr_error_set(error, EBADMSG, "%zu subject%s cannot be used", faults->count - found, faults->count - found == 1 ? "" : "s");
 }
 
 void subjects_release(struct subjects *subjects)

@@ -58,15 +58,34 @@ int value_size(const char *text, uint64_t *ret_bytes)
 	return -EINVAL;
 }
 
+static const struct {
+	const char *unit;
+	int64_t ns;
+} duration_units[] = {	/* "ms" before "m" */
+	{ "d", 24 * 3600 * NS_PER_S }, { "h", 3600 * NS_PER_S }, { "ms", NS_PER_MS },
+	{ "m", 60 * NS_PER_S }, { "s", NS_PER_S },
+};
+
+const char *value_duration_words(int64_t ns, char ret_text[static VALUE_DURATION])
+{
+	static const size_t order[] = { 0, 1, 3, 4, 2 };	/* the largest first */
+	size_t length = 0;
+
+	ret_text[0] = '\0';
+	for (size_t i = 0; i < ELEMENTS(order); i++) {
+		int64_t unit_ns = duration_units[order[i]].ns;
+		/* Days are for people who say them: a round's "36h" stays hours. */
+		if (order[i] == 0 || ns < unit_ns)
+			continue;
+		length += (size_t)snprintf(ret_text + length, VALUE_DURATION - length, "%lld%s", (long long)(ns / unit_ns),
+					   duration_units[order[i]].unit);
+		ns %= unit_ns;
+	}
+	return length ? ret_text : "0s";
+}
+
 int value_duration(const char *text, int64_t *ret_ns)
 {
-	static const struct {
-		const char *unit;
-		int64_t ns;
-	} units[] = {	/* the largest first; "ms" before "m" */
-		{ "d", 24 * 3600 * NS_PER_S }, { "h", 3600 * NS_PER_S }, { "ms", NS_PER_MS },
-		{ "m", 60 * NS_PER_S }, { "s", NS_PER_S },
-	};
 	int64_t sum = 0, last = INT64_MAX;
 
 	if (*text == '\0')
@@ -77,14 +96,15 @@ int value_duration(const char *text, int64_t *ret_ns)
 		if (r < 0)
 			return r;
 		size_t i = 0;
-		while (i < ELEMENTS(units) && strncmp(text, units[i].unit, strlen(units[i].unit)) != 0)
+		while (i < ELEMENTS(duration_units) &&
+		       strncmp(text, duration_units[i].unit, strlen(duration_units[i].unit)) != 0)
 			i++;
-		if (i == ELEMENTS(units) || units[i].ns >= last)
+		if (i == ELEMENTS(duration_units) || duration_units[i].ns >= last)
 			return -EINVAL;
-		text += strlen(units[i].unit);
-		last = units[i].ns;
+		text += strlen(duration_units[i].unit);
+		last = duration_units[i].ns;
 		int64_t part;
-		if (number > INT64_MAX || __builtin_mul_overflow((int64_t)number, units[i].ns, &part) ||
+		if (number > INT64_MAX || __builtin_mul_overflow((int64_t)number, duration_units[i].ns, &part) ||
 		    __builtin_add_overflow(sum, part, &sum) || sum > DURATION_MAX_NS)
 			return -ERANGE;
 	}
@@ -177,6 +197,9 @@ const char *value_nearest(const char *text, const char *const *words, size_t cou
 	size_t best_distance = strlen(text) / 3 + 1;
 
 	for (size_t i = 0; i < count; i++) {
+		/* "dir" is many letters from "directory", and plainly meant. */
+		if (strlen(text) >= 2 && strncmp(text, words[i], strlen(text)) == 0)
+			return words[i];
 		size_t d = distance(text, words[i]);
 		if (d <= best_distance && (!best || d < best_distance)) {
 			best = words[i];

@@ -28,9 +28,12 @@ static void free_handle(uv_handle_t *handle)
 
 static void on_worker_exit(uv_process_t *process, int64_t status, int signal)
 {
-	if (status != 0 || signal != 0)
-		fprintf(stderr, "proctor-core: the worker (pid %d) exited with %lld, signal %d\n", (int)process->pid,
-			(long long)status, signal);
+	/* Into core.log: what the owner is to know the round tells. */
+	const struct worker *worker = process->data;
+	if (signal != 0)
+		dprintf(worker->stderr_fd, "proctor-core: the worker (pid %d) was ended by signal %d\n", (int)process->pid, signal);
+	else if (status != 0)
+		dprintf(worker->stderr_fd, "proctor-core: the worker (pid %d) exited with %lld\n", (int)process->pid, (long long)status);
 	uv_close((uv_handle_t *)process, free_handle);
 }
 
@@ -163,6 +166,7 @@ static int spawn(struct worker *worker, const char *path, int its_end, struct pr
 	worker->process = calloc(1, sizeof *worker->process);
 	if (!worker->process)
 		return pr_error_errno(error, ENOMEM, "starting %s", path);
+	worker->process->data = worker;
 	int r = uv_spawn(worker->loop, worker->process, &options);
 	if (r < 0) {
 		uv_close((uv_handle_t *)worker->process, free_handle);

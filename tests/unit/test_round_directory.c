@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -74,6 +76,76 @@ static void names_are_distinct_and_found_again(void **state)
 	assert_int_equal(directory_open("sam", &found, NULL), -ENOENT);
 }
 
+/* A core that is killed while it starts leaves a temporary directory; the next start removes it, and no other. */
+static void leftovers_are_swept(void **state)
+{
+	struct round_directory killed = ROUND_DIRECTORY_NONE, alive = ROUND_DIRECTORY_NONE, next = ROUND_DIRECTORY_NONE;
+	char early[300], foreign[300], inside[320];
+	(void)state;
+	assert_int_equal(directory_make("killed", &killed, NULL), 0);
+	assert_int_equal(directory_make("alive", &alive, NULL), 0);
+	/* Killed before it had its lock. */
+	snprintf(early, sizeof early, "%s/proctor/rounds/.early.aB3xYz", top);
+	assert_int_equal(mkdir(early, 0700), 0);
+	/* Not ours: no lock, and something in it; another form of name. */
+	snprintf(foreign, sizeof foreign, "%s/proctor/rounds/.foreign.aB3xYz", top);
+	assert_int_equal(mkdir(foreign, 0700), 0);
+	snprintf(inside, sizeof inside, "%s/kept", foreign);
+	assert_int_equal(mkdir(inside, 0700), 0);
+	directory_release(&killed);	/* as its death does */
+	assert_int_equal(access(killed.path, F_OK), 0);
+
+	assert_int_equal(directory_make("next", &next, NULL), 0);
+	assert_int_not_equal(access(killed.path, F_OK), 0);
+	assert_int_not_equal(access(early, F_OK), 0);
+	assert_int_equal(access(alive.path, F_OK), 0);
+	assert_int_equal(access(inside, F_OK), 0);
+	directory_remove(foreign);
+	directory_discard(&alive);
+	directory_discard(&next);
+}
+
+/* A check's directory is swept the same way, and has a place of its own. */
+static void a_scratch_directory(void **state)
+{
+	struct round_directory killed = ROUND_DIRECTORY_NONE, next = ROUND_DIRECTORY_NONE;
+	struct pr_error error = { 0 };
+	(void)state;
+	assert_int_equal(setenv("TMPDIR", top, 1), 0);
+	assert_int_equal(directory_make_scratch(&killed, NULL), 0);
+	assert_int_equal(strncmp(killed.path, top, strlen(top)), 0);
+	directory_release(&killed);
+	assert_int_equal(directory_make_scratch(&next, NULL), 0);
+	assert_int_not_equal(access(killed.path, F_OK), 0);
+	directory_discard(&next);
+	assert_int_equal(setenv("TMPDIR", "/nowhere", 1), 0);
+	assert_int_equal(directory_make_scratch(&next, &error), -ENOENT);
+	assert_non_null(strstr(error.remedy, "TMPDIR"));
+	unsetenv("TMPDIR");
+}
+
+/* In UTC, so that the last name in order is the newest run wherever it was started. */
+static void names_do_not_hang_on_the_time_zone(void **state)
+{
+	struct round_directory west = ROUND_DIRECTORY_NONE, east = ROUND_DIRECTORY_NONE, found = ROUND_DIRECTORY_NONE;
+	(void)state;
+	setenv("TZ", "Asia/Tokyo-9", 1);
+	tzset();
+	assert_int_equal(directory_make("zone", &east, NULL), 0);
+	assert_int_equal(directory_publish("zone", &east, NULL), 0);
+	setenv("TZ", "America/Lima5", 1);
+	tzset();
+	assert_int_equal(directory_make("zone", &west, NULL), 0);
+	assert_int_equal(directory_publish("zone", &west, NULL), 0);
+	unsetenv("TZ");
+	tzset();
+	directory_release(&west);
+	directory_release(&east);
+	assert_int_equal(directory_open("zone", &found, NULL), 0);
+	assert_string_equal(found.name, west.name);
+	directory_release(&found);
+}
+
 static void the_reserve_is_spent_once(void **state)
 {
 	struct round_directory directory = ROUND_DIRECTORY_NONE;
@@ -90,6 +162,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(discarded_leaves_nothing),
 		cmocka_unit_test(names_are_distinct_and_found_again),
+		cmocka_unit_test(leftovers_are_swept),
+		cmocka_unit_test(a_scratch_directory),
+		cmocka_unit_test(names_do_not_hang_on_the_time_zone),
 		cmocka_unit_test(the_reserve_is_spent_once),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

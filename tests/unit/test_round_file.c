@@ -161,7 +161,10 @@ struct fault_example {
 
 static const struct fault_example fault_examples[] = {
 	/* The form of JSON itself. */
-	{ "", 1, 1, "" },
+	{ "", 1, 1, "the file is empty" },
+	{ "\xef\xbb\xbf{}", 1, 1, "without one" },
+	{ "{\"caf\xc3\xa9\": 1, \"caf\xc3\xa9\": 2}", 1, 13, "the key \"caf\xc3\xa9\" stands twice" },
+	{ "{} {}", 1, 4, "one object" },
 	{ "{\"round\": \"r\",}", 1, 14, "comma" },
 	{ "{\"round\": \"r\",\n \"round\": \"s\"}", 2, 2, "twice" },
 	{ "[]", 1, 1, "object" },
@@ -169,6 +172,7 @@ static const struct fault_example fault_examples[] = {
 	{ ROUND(", \"paralel\": 2", "", ""), 1, 16, "did you mean \"parallel\"" },
 	{ ROUND("", ", \"enviroment\": {}", ""), 2, 31, "did you mean \"environment\"" },
 	{ ROUND("", "", ", \"protct\": []"), 3, 78, "did you mean \"protect\"" },
+	{ ROUND("", "", ", \"on\": []"), 3, 78, "did you mean \"on_wall_clock\"" },
 	{ "{\"agent\": {\"command\": [\"sh\"]}, \"tasks\": [{\"id\": \"t\", \"directory\": \"src\", \"tests\": [{\"command\": [\"true\"]}]}]}",
 	  1, 1, "no \"round\"" },
 	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"sh\"]}}", 1, 1, "no \"tasks\"" },
@@ -234,6 +238,8 @@ static const struct fault_example fault_examples[] = {
 	{ ROUND("", ", \"files\": {\"x\": \"src\"}", ""), 2, 46, "no regular file" },
 	{ ROUND(", \"sandbox\": {\"read_only\": [\"/none\"]}", "", ""), 1, 42, "is not there" },
 	{ ROUND(", \"sandbox\": {\"read_only\": [\"/\"]}", "", ""), 1, 42, "all of the host" },
+	{ ROUND(", \"sandbox\": {\"read_only\": [\"/proc\"]}", "", ""), 1, 42, "the sandbox's own" },
+	{ ROUND(", \"sandbox\": {\"read_only\": [\"/dev/null\"]}", "", ""), 1, 42, "the sandbox's own" },
 	{ ROUND(", \"sandbox\": {\"root\": \"none\"}", "", ""), 1, 36, "is not there" },
 	/* Substitutions. */
 	{ ROUND("", ", \"environment\": {\"X\": \"${HOME}\"}", ""), 2, 52, "${HOME} is no substitution" },
@@ -289,6 +295,32 @@ static void all_faults_at_once_in_order(void **state)
 	release(r);
 }
 
+/* An array that is too long is told by its length, not as an array where an array is allowed. */
+static void too_many_tasks(void **state)
+{
+	_cleanup_buffer_ struct buffer text = BUFFER_INIT;
+	(void)state;
+	assert_int_equal(buffer_add_text(&text, "{\"round\": \"r\", \"agent\": {\"command\": [\"sh\"]}, \"tasks\": [0"), 0);
+	for (int i = 1; i < 5000; i++)
+		assert_int_equal(buffer_add_text(&text, ",0"), 0);
+	assert_int_equal(buffer_add_text(&text, "]}"), 0);
+	struct reading *r = read_text(text.data);
+	assert_int_equal(r->faults.count, 1);
+	assert_non_null(strstr(r->faults.items[0].text, "5000 tasks; 1 to 4096"));
+	release(r);
+}
+
+/* A task's command that cannot be read is one fault: the round's agent does not stand in for it. */
+static void a_tasks_broken_command(void **state)
+{
+	(void)state;
+	struct reading *r = read_text("{\"round\": \"r\", \"agent\": {\"command\": [\"agent/run.sh\"]}, \"tasks\": [\n"
+				      " {\"id\": \"t\", \"directory\": \"src\", \"tests\": [{\"command\": [\"true\"]}], \"agent\": {\"command\": []}}]}");
+	assert_int_equal(r->faults.count, 1);
+	assert_non_null(strstr(r->faults.items[0].text, "not empty"));
+	release(r);
+}
+
 static void too_long_arguments(void **state)
 {
 	_cleanup_buffer_ struct buffer text = BUFFER_INIT;
@@ -334,6 +366,8 @@ int main(void)
 		cmocka_unit_test(a_tests_program_may_be_the_workspaces),
 		cmocka_unit_test(each_fault_has_its_place),
 		cmocka_unit_test(all_faults_at_once_in_order),
+		cmocka_unit_test(too_many_tasks),
+		cmocka_unit_test(a_tasks_broken_command),
 		cmocka_unit_test(too_long_arguments),
 		cmocka_unit_test(a_fault_cannot_steer_the_terminal),
 		cmocka_unit_test(a_file_that_is_not_there),

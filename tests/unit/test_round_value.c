@@ -110,9 +110,28 @@ static void substitutions(void **state)
 	assert_int_equal(substitute("${nope}", &task, &out), -EINVAL);
 }
 
+static void durations_in_words(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *words;
+	} examples[] = { { 0, "0s" }, { 100, "100ms" }, { 1500, "1s500ms" }, { 90000, "1m30s" }, { 600000, "10m" }, { 5400000, "1h30m" },
+			 { 129600000, "36h" } };
+	(void)state;
+	for (size_t i = 0; i < ELEMENTS(examples); i++) {
+		char text[VALUE_DURATION];
+		int64_t ns;
+		assert_string_equal(value_duration_words(examples[i].ms * 1000000, text), examples[i].words);
+		/* What is said can be written in a round file again. */
+		assert_int_equal(value_duration(examples[i].words, &ns), 0);
+		assert_true(ns == examples[i].ms * 1000000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(durations_in_words),
 		cmocka_unit_test(sizes), cmocka_unit_test(durations), cmocka_unit_test(money), cmocka_unit_test(names),
 		cmocka_unit_test(nearest), cmocka_unit_test(substitutions),
 	};
