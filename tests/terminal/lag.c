@@ -136,7 +136,7 @@ static int carry(int master, pid_t pid)
 			take(&keys);
 		if (wanted[1].revents)
 			take(&screen);
-		if (keys.ended)	/* our own terminal has gone: so has that of the command */
+		if (keys.ended && raw)	/* our own terminal has gone: so has that of the command */
 			break;
 	}
 	close(master);
