@@ -18,7 +18,7 @@
 	X(OPTION_YES, "yes", 'y', NULL, "open the gate of a smoke round without asking") \
 	X(OPTION_ATTACHED, "attached", 0, NULL, "end the round with this command, however it ends (for CI)") \
 	X(OPTION_DETACH, "detach", 'd', NULL, "print the round's name once it can be reached, and return") \
-	X(OPTION_DISPLAY, "display", 0, "full|plain|json|auto", "a screen, one line an edge, or the events as JSON; auto chooses") \
+	X(OPTION_DISPLAY, "display", 0, "full|plain|json|auto", "a screen, a line an edge, or the events as JSON") \
 	X(OPTION_CONTROL, "control", 0, NULL, "let the keys of the screen act on the round") \
 	X(OPTION_RESUME, "resume", 0, "ROUND", "go on with a round that was cut short, in place of FILE") \
 	X(OPTION_TASK, "task", 't', "TASK", "this task alone") \

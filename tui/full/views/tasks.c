@@ -135,7 +135,7 @@ static void draw_task(const struct drawing *drawing, const struct pr_task *task,
 	if (!task->running && !has_verdict)
 		return;
 	put_spend(drawing, task);
-	if (task->running && task->idle_ms >= 0)
+	if (task->running && task->idle_ms >= 0 && !screen->model->frozen)
 		put(drawing, COLUMN_IDLE, ROLE_TEXT, figure_clock(task->idle_ms).text);
 	snprintf(refused, sizeof refused, "%" PRIu64, task->refusals);
 	put(drawing, COLUMN_REFUSED, task->refusals ? ROLE_REFUSAL : ROLE_MUTED, refused);
@@ -227,27 +227,32 @@ static void settle_scroll(struct screen *screen, size_t selected)
 		*scroll = 0;
 }
 
+static struct pen heading_pen(const struct screen *screen, struct canvas *canvas, enum column first, enum column last)
+{
+	struct rect rect = screen->layout.areas[AREA_HEADING];
+	rect.x = screen->layout.column[first].x;
+	rect.columns = screen->layout.column[last].x + screen->layout.column[last].columns - rect.x;
+	return pen_at(canvas, rect, 0, ROLE_HEADING);
+}
+
 static void draw_heading(const struct screen *screen, struct canvas *canvas)
 {
 	for (enum column column = 0; column < COLUMN_COUNT; column++) {
-		struct rect rect = screen->layout.areas[AREA_HEADING];
-		rect.x = screen->layout.column[column].x;
-		rect.columns = screen->layout.column[column].columns;
-		struct pen pen = pen_at(canvas, rect, 0, ROLE_HEADING);
-		if (columns[column].right)
-			pen_right(&pen, ROLE_HEADING, columns[column].heading);
-		else if (pen.x < pen.end)
-			pen_text(&pen, columns[column].heading, 0);
-	}
-	/* A bar and its figures have one name; without the bar it stands over the figures. */
-	static const enum column pairs[][2] = { { COLUMN_BAR, COLUMN_CLOCK }, { COLUMN_SPEND_BAR, COLUMN_SPEND } };
-	for (size_t i = 0; i < ELEMENTS(pairs); i++) {
-		struct rect rect = screen->layout.areas[AREA_HEADING];
-		rect.x = screen->layout.column[pairs[i][1]].x;
-		rect.columns = screen->layout.column[pairs[i][1]].columns;
-		struct pen pen = pen_at(canvas, rect, 0, ROLE_HEADING);
-		if (screen->layout.column[pairs[i][0]].columns == 0)
-			pen_right(&pen, ROLE_HEADING, columns[pairs[i][0]].heading);
+		const char *heading = columns[column].heading;
+		bool right = columns[column].right;
+		enum column last = column;
+		/* A bar and its figures have one name; without the bar it stands over the figures. */
+		if (column == COLUMN_BAR || column == COLUMN_SPEND_BAR) {
+			last = column + 1;
+			right = screen->layout.column[column].columns == 0;
+		}
+		if (!heading[0] || screen->layout.column[last].columns == 0)
+			continue;
+		struct pen pen = heading_pen(screen, canvas, right ? last : column, last);
+		if (right)
+			pen_right(&pen, ROLE_HEADING, heading);
+		else
+			pen_text(&pen, heading, 0);
 	}
 }
 

@@ -1,0 +1,134 @@
+/* The stop key, as a person presses it: what is sent, what is shown, and what happens where nobody answers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "tui/full/stopkey.h"
+
+#define SECOND INT64_C(1000000000)
+
+static void figures(struct stopkey *key, const char *verb, bool answer, const char *text)
+{
+	struct json_object *object = json_tokener_parse(text);
+	stopkey_figures(key, verb, answer, object);
+	json_object_put(object);
+}
+
+static void assert_words(const struct stopkey *key, const struct pr_model *model, const char *expected)
+{
+	char words[1024];
+	enum role role;
+	stopkey_words(key, model, "smoke-1", words, sizeof words, &role);
+	if (!strstr(words, expected) || (!expected[0] && words[0]))
+		fail_msg("\"%s\" does not say \"%s\"", words, expected);
+}
+
+static void test_freeze_ask_stop_proof(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	model.counts.tasks = 8;
+	model.counts.done = 7;
+	model.counts.stopped = 1;
+	assert_words(&key, &model, "");
+	assert_int_equal(stopkey_press(&key, &model, true, SECOND), STOP_DO_FREEZE);
+	/* The first event only says that it was asked for. */
+	figures(&key, "freeze", false, "{\"verb\":\"freeze\"}");
+	assert_int_equal(key.stage, STOP_FREEZING);
+	figures(&key, "freeze", false, "{\"verb\":\"freeze\",\"ms\":3.2,\"processes\":41,\"runs\":2}");
+	model.frozen = true;
+	assert_words(&key, &model, "FROZEN in 3.2 ms: 2 tasks, 41 processes stand still.   S stop the round   Esc thaw");
+	assert_int_equal(stopkey_tick(&key, &model, true, 100 * SECOND), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_press(&key, &model, true, 2 * SECOND), STOP_DO_STOP);
+	figures(&key, "stop", true, "{\"ms\":9.0,\"killed\":41,\"remaining\":0,\"removed\":2}");
+	assert_words(&key, &model, "STOPPED in 9.0 ms: 41 processes killed, 0 remaining, 2 boundaries removed. 6 of 8 tasks have verdicts; "
+				   "resume: proctor run --resume smoke-1");
+	/* The proof stays, whatever comes after. */
+	assert_int_equal(stopkey_tick(&key, &model, false, 200 * SECOND), STOP_DO_NOTHING);
+	assert_int_equal(key.stage, STOP_STOPPED);
+}
+
+static void test_escape_thaws(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	assert_int_equal(stopkey_escape(&key, &model, true), STOP_DO_NOTHING);
+	stopkey_press(&key, &model, true, SECOND);
+	assert_int_equal(stopkey_escape(&key, &model, true), STOP_DO_THAW);
+	assert_int_equal(key.stage, STOP_NONE);
+	/* What stands still already is not frozen again. */
+	model.frozen = true;
+	assert_int_equal(stopkey_press(&key, &model, true, SECOND), STOP_DO_NOTHING);
+	assert_words(&key, &model, "S stop the round   Esc thaw");
+	assert_int_equal(stopkey_escape(&key, &model, true), STOP_DO_THAW);
+}
+
+static void test_a_silent_core_is_stopped_without(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	stopkey_press(&key, &model, true, SECOND);
+	assert_int_equal(stopkey_due_ns(&key), SECOND + STOPKEY_FREEZE_NS);
+	stopkey_tick(&key, &model, true, SECOND + STOPKEY_FREEZE_NS);
+	assert_words(&key, &model, "does not answer");
+	assert_int_equal(stopkey_press(&key, &model, true, 5 * SECOND), STOP_DO_WORKER);
+	struct json_object *proof = json_tokener_parse("{\"killed\":5,\"remaining\":0,\"removed\":1,\"ms\":12}");
+	stopkey_worker_done(&key, 0, proof);
+	json_object_put(proof);
+	assert_words(&key, &model, "STOPPED in 12 ms: 5 processes killed, 0 remaining, 1 boundary removed, without the core.");
+}
+
+static void test_a_late_stop_goes_to_the_worker(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	model.frozen = true;
+	stopkey_press(&key, &model, true, 0);
+	assert_int_equal(stopkey_press(&key, &model, true, 0), STOP_DO_STOP);
+	assert_int_equal(stopkey_tick(&key, &model, true, STOPKEY_STOP_NS - 1), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_tick(&key, &model, true, STOPKEY_STOP_NS), STOP_DO_WORKER);
+	stopkey_worker_done(&key, 1, NULL);
+	assert_words(&key, &model, "NOT STOPPED");
+}
+
+static void test_no_core_at_all(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	assert_int_equal(stopkey_press(&key, &model, false, 0), STOP_DO_NOTHING);
+	assert_words(&key, &model, "S stop the round without it");
+	assert_int_equal(stopkey_press(&key, &model, false, 0), STOP_DO_WORKER);
+}
+
+static void test_a_refusal_is_said(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	stopkey_press(&key, &model, true, 0);
+	stopkey_refused(&key, "freeze", "the log cannot be written");
+	assert_words(&key, &model, "NOT STOPPED: freeze is refused: the log cannot be written");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_freeze_ask_stop_proof),
+		cmocka_unit_test(test_escape_thaws),
+		cmocka_unit_test(test_a_silent_core_is_stopped_without),
+		cmocka_unit_test(test_a_late_stop_goes_to_the_worker),
+		cmocka_unit_test(test_no_core_at_all),
+		cmocka_unit_test(test_a_refusal_is_said),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
