@@ -71,6 +71,7 @@ void stage_select(struct stage *stage, const char *task)
 	/* Where this source tree lies is nobody's business. */
 	snprintf(stage->evidence.directory, sizeof stage->evidence.directory, SHOWN_DIRECTORY "%s", task);
 	stage->screen.evidence = &stage->evidence;
+	stage->screen.moved = true;
 }
 
 void stage_draw(struct stage *stage, enum view_id view, int columns, int rows, enum pr_charset charset)
