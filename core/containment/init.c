@@ -134,6 +134,18 @@ static void die_with_worker(void)
 
 /* --- the subject ------------------------------------------------------------------------------------ */
 
+/*
+ * What the candidate may not change becomes ours: with the ids of 0 for files the capability to change an owner is
+ * there (capabilities(7), "Effect of user ID changes"), with the candidate's it is not.
+ */
+static int take_ownership(int fd, const char *name)
+{
+	setfsuid(0);
+	int r = fchownat(fd, name, 0, (gid_t)-1, *name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH) < 0 ? -errno : 0;
+	setfsuid(CANDIDATE_ID);
+	return r;
+}
+
 static void unpack_subject(void)
 {
 	const char *step = "opening the workspace";
@@ -145,7 +157,7 @@ static void unpack_subject(void)
 	int home = open(HOME_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = workspace < 0 || home < 0 ? -errno : 0;
 	if (r == 0)
-		r = unpack(INIT_STREAM, workspace, home, &step);
+		r = unpack(INIT_STREAM, workspace, home, take_ownership, &step);
 	setfsuid(0);
 	setfsgid(0);
 	umask(mask);

@@ -41,6 +41,8 @@ static const struct {
 	{ "group", "root:x:0:\ncandidate:x:1000:\nnogroup:x:65534:\n" },
 	{ "hosts", "127.0.0.1 localhost proctor\n::1 localhost ip6-localhost ip6-loopback\n" },
 	{ "hostname", "proctor\n" },
+	/* A workspace that holds something protected is not the candidate's own, which git would refuse to work in. */
+	{ "gitconfig", "[safe]\n\tdirectory = *\n" },
 	{ "nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
 	{ "resolv.conf", "" },
 	{ "shells", "/bin/sh\n/bin/bash\n" },

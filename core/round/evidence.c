@@ -20,9 +20,9 @@
 #define HOME_FILE_MODE 0600
 
 int evidence_init(struct evidence *evidence, struct store *store, const struct task_spec *spec,
-		  const struct subject *subject, int dirfd)
+		  const struct subject *subject, const struct limits_spec *limits, int dirfd)
 {
-	*evidence = (struct evidence){ .store = store, .spec = spec, .subject = subject, .dirfd = dirfd,
+	*evidence = (struct evidence){ .store = store, .spec = spec, .subject = subject, .limits = limits, .dirfd = dirfd,
 		.agent_fd = -1, .subject_fd = -1, .patched_fd = -1, .pipe = -1 };
 	tree_init(&evidence->collected);
 	tree_init(&evidence->patched);
@@ -83,8 +83,8 @@ static void release_home(struct buffer *contents, struct tree_home_file *home, s
 static int prepare_agent(struct evidence *evidence)
 {
 	const struct pairs *files = &evidence->spec->agent.files;
-	struct buffer *contents = calloc(files->count, sizeof *contents);
-	struct tree_home_file *home = calloc(files->count, sizeof *home);
+	struct buffer *contents = calloc(files->count + 1, sizeof *contents);
+	struct tree_home_file *home = calloc(files->count + 1, sizeof *home);
 	int r = contents && home ? 0 : pr_error_errno(&evidence->error, ENOMEM, "reading the agent's files");
 
 	for (size_t i = 0; i < files->count && r >= 0; i++) {
@@ -101,10 +101,27 @@ static int prepare_agent(struct evidence *evidence)
 	return r;
 }
 
+/* For the tests: a copy of the tree in which the protected paths are marked. */
+static int write_tests_stream(struct evidence *evidence, const struct tree *tree, int *ret_fd)
+{
+	const struct strings *protect = &evidence->spec->protect;
+	struct tree marked;
+	tree_init(&marked);
+	int r = tree_copy(tree, &marked);
+	if (r < 0)
+		return pr_error_errno(&evidence->error, -r, "copying a tree");
+	if (protect->count > 0)
+		r = tree_mark_protected(&marked, protect->items, protect->count, &evidence->error);
+	if (r >= 0)
+		r = write_stream(evidence, &marked, NULL, 0, ret_fd);
+	tree_release(&marked);
+	return r;
+}
+
 int evidence_prepare(struct evidence *evidence)
 {
-	int r = write_stream(evidence, &evidence->subject->tree, NULL, 0, &evidence->subject_fd);
-	if (r >= 0 && evidence->spec->agent.files.count > 0)
+	int r = write_tests_stream(evidence, &evidence->subject->tree, &evidence->subject_fd);
+	if (r >= 0 && (evidence->spec->agent.files.count > 0 || evidence->spec->protect.count > 0))
 		r = prepare_agent(evidence);
 	if (r >= 0)
 		r = tree_write_object(evidence->store, &evidence->subject->tree, evidence->subject_object, &evidence->error);
@@ -264,6 +281,24 @@ static int make_patched(struct evidence *evidence, const struct tree_entry *patc
 	return render_patch(evidence);
 }
 
+/*
+ * A patch can say a tree that no collection would take, and holes or hard links count in full once they are unpacked:
+ * such a tree could not be made for the tests, which is the candidate's doing and not the host's.
+ */
+static bool refuse_misfit(struct evidence *evidence)
+{
+	const struct workspace_limits limits = WORKSPACE_LIMITS_E1;
+	enum workspace_reason reason = tree_misfit(&evidence->patched, &limits, evidence->limits->workspace_bytes,
+						   evidence->limits->inodes);
+	if (reason == REASON_NONE)
+		return false;
+	snprintf(evidence->patch_words, sizeof evidence->patch_words, "it would not fit its workspace (%s)",
+		 workspace_reason_name(reason));
+	evidence->patch = PATCH_REFUSED;
+	evidence->has_patched = false;
+	return true;
+}
+
 int evidence_patch(struct evidence *evidence)
 {
 	const struct tree_entry *patch = written(evidence, PATCH_FILE), *result = written(evidence, RESULT_FILE);
@@ -284,8 +319,10 @@ int evidence_patch(struct evidence *evidence)
 	if (protect->count > 0)
 		r = tree_protect(&evidence->subject->tree, &evidence->patched, protect->items, protect->count, &evidence->restored,
 				 &evidence->error);
+	if (r >= 0 && refuse_misfit(evidence))
+		return 0;
 	if (r >= 0)
-		r = write_stream(evidence, &evidence->patched, NULL, 0, &evidence->patched_fd);
+		r = write_tests_stream(evidence, &evidence->patched, &evidence->patched_fd);
 	if (r >= 0)
 		r = tree_write_object(evidence->store, &evidence->patched, evidence->patched_object, &evidence->error);
 	return r;

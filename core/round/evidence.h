@@ -18,9 +18,11 @@ struct evidence {
 	struct store *store;
 	const struct task_spec *spec;
 	const struct subject *subject;
+	const struct limits_spec *limits;	/* of the workspace; borrowed */
 	int dirfd;			/* tasks/TASK; borrowed */
 
-	int agent_fd, subject_fd, patched_fd;	/* streams, in files without a name; -1: none. agent_fd holds HOME too */
+	/* Streams, in files without a name; -1: none. agent_fd holds HOME too, and protects nothing as the others do. */
+	int agent_fd, subject_fd, patched_fd;
 	int pipe;			/* the collector's stream; owned once evidence_collect() has it */
 	int wake;			/* an eventfd: no writer of the pipe is left, take what is there */
 
@@ -42,7 +44,7 @@ struct evidence {
 };
 
 int evidence_init(struct evidence *evidence, struct store *store, const struct task_spec *spec,
-		  const struct subject *subject, int dirfd);
+		  const struct subject *subject, const struct limits_spec *limits, int dirfd);
 void evidence_release(struct evidence *evidence);
 
 /* The subject as streams. Negative errno with `error` set, here and below. */

@@ -206,7 +206,8 @@ static int make_directory(struct task *task, struct pr_error *error)
 	task->dirfd = openat(task->engine->directory.fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (task->dirfd < 0)
 		return pr_error_errno(error, errno, "opening the directory %s", path);
-	int r = evidence_init(&task->evidence, task->engine->store, task->spec, task->subject, task->dirfd);
+	int r = evidence_init(&task->evidence, task->engine->store, task->spec, task->subject,
+			      &task->engine->spec.sandbox.limits, task->dirfd);
 	return r < 0 ? pr_error_errno(error, -r, "starting task %s", task->spec->id) : 0;
 }
 

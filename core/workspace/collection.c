@@ -101,7 +101,7 @@ static int read_header(struct collection *collection, const void *bytes)
 	struct stream_record *record = &collection->record;
 	if (!stream_get(bytes, record))
 		return broken(collection, "a record with a bad header");
-	if (record->root != STREAM_WORKSPACE)
+	if (record->root != STREAM_WORKSPACE || record->protected)
 		return broken(collection, "an entry that is not of the workspace");
 	if (record->type == STREAM_REFUSAL &&
 	    (record->mode >= REASON_COUNT || record->mode > REASON_WORKSPACE_TOO_LARGE))

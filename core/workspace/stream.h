@@ -6,7 +6,7 @@
  *     magic    = "prstrm" 0 1                                      (8 bytes; the last is the version)
  *     record   = header name content                               (a directory, a file, a link)
  *     last     = header                                            (the end), or: header name (a refusal)
- *     header   = type:8 root:8 mode:16 name_length:32 size:64      (16 bytes)
+ *     header   = type:8 protected:1 root:7 mode:16 name_length:32 size:64      (16 bytes)
  *
  *     type        mode              name                      size, content
  *     directory   07777             path                      0
@@ -15,6 +15,9 @@
  *     end         0                 none                      how many records came before it; nothing follows
  *     refusal     the reason's      path that was refused     0; nothing follows (from a collection alone)
  *                 number (limits.h)
+ *
+ * PROTECTED (of a subject alone, on entries of the workspace): the candidate can read the entry and neither change nor
+ * remove it, nor put another in its place. Each directory above such an entry is protected too.
  *
  * Order is depth-first: a directory's entries come right after it, and nothing of another directory between
  * them. So a reader needs no more than the path of the directory that it is in, and when it leaves a directory
@@ -33,6 +36,7 @@
 #define STREAM_MAGIC_BYTES 8
 #define STREAM_HEADER_BYTES 16
 #define STREAM_NAME_MAX 8192	/* bytes; twice E1's, so that a path that is too long can be named in its refusal */
+#define STREAM_PROTECTED 0x80	/* of the root's byte */
 #define STREAM_TARGET_MAX 4095	/* bytes; PATH_MAX less its NUL */
 
 enum stream_type {
@@ -51,6 +55,7 @@ enum stream_root {
 struct stream_record {
 	enum stream_type type;
 	enum stream_root root;
+	bool protected;
 	uint32_t mode;
 	uint32_t name_length;
 	uint64_t size;
@@ -59,7 +64,7 @@ struct stream_record {
 static inline void stream_put(const struct stream_record *record, unsigned char *bytes)
 {
 	bytes[0] = (unsigned char)record->type;
-	bytes[1] = (unsigned char)record->root;
+	bytes[1] = (unsigned char)(record->root | (record->protected ? STREAM_PROTECTED : 0));
 	for (int i = 0; i < 2; i++)
 		bytes[2 + i] = (unsigned char)(record->mode >> (8 * i));
 	for (int i = 0; i < 4; i++)
@@ -71,9 +76,12 @@ static inline void stream_put(const struct stream_record *record, unsigned char 
 /* False where the header says what the table above does not allow; `record` is then not to be used. */
 static inline bool stream_get(const unsigned char *bytes, struct stream_record *record)
 {
-	if (bytes[0] < STREAM_DIRECTORY || bytes[0] > STREAM_REFUSAL || bytes[1] > STREAM_HOME)
+	unsigned root = bytes[1] & ~STREAM_PROTECTED & 0xff;
+	if (bytes[0] < STREAM_DIRECTORY || bytes[0] > STREAM_REFUSAL || root > STREAM_HOME)
 		return false;
-	*record = (struct stream_record){ .type = bytes[0], .root = bytes[1] };
+	*record = (struct stream_record){ .type = bytes[0], .root = root, .protected = (bytes[1] & STREAM_PROTECTED) != 0 };
+	if (record->protected && (record->root == STREAM_HOME || record->type > STREAM_LINK))
+		return false;
 	for (int i = 0; i < 2; i++)
 		record->mode |= (uint32_t)bytes[2 + i] << (8 * i);
 	for (int i = 0; i < 4; i++)

@@ -267,3 +267,57 @@ int tree_protect(const struct tree *subject, struct tree *tree, const char *cons
 	*ret_changed = changed;
 	return 0;
 }
+
+int tree_mark_protected(struct tree *tree, const char *const *globs, size_t glob_count, struct pr_error *error)
+{
+	int r = tree_complete(tree, NULL, error);
+	if (r < 0)
+		return r;
+	/* A directory stands before what is below it: from the end, each entry can mark the one that holds it. */
+	for (size_t i = tree->count; i-- > 0;) {
+		struct tree_entry *entry = &tree->entries[i];
+		entry->protected = entry->protected || matches(globs, glob_count, entry->path);
+		char *slash = entry->protected ? strrchr(entry->path, '/') : NULL;
+		if (!slash)
+			continue;
+		/* Cut, it sorts where its directory does: the search still finds that one first. */
+		*slash = '\0';
+		size_t above = lower_bound(tree, entry->path);
+		if (above < tree->count && strcmp(tree->entries[above].path, entry->path) == 0)
+			tree->entries[above].protected = true;
+		*slash = '/';
+	}
+	return 0;
+}
+
+#define BLOCK_BYTES 4096	/* of a tmpfs; a short link's target has none (shmem, SHORT_SYMLINK_LEN) */
+#define SHORT_LINK 128
+
+enum workspace_reason tree_misfit(const struct tree *tree, const struct workspace_limits *limits, uint64_t bytes,
+				  uint64_t inodes)
+{
+	struct workspace_account account = { .limits = *limits };
+	uint64_t taken = 0;
+	enum workspace_reason reason = REASON_NONE;
+
+	for (size_t i = 0; i < tree->count && reason == REASON_NONE; i++) {
+		const struct tree_entry *entry = &tree->entries[i];
+		uint64_t depth = 1;
+		for (const char *at = entry->path; (at = strchr(at, '/')); at++)
+			depth++;
+		reason = workspace_charge_name(&account, strlen(entry->path), depth);
+		if (reason != REASON_NONE)
+			break;
+		reason = entry->type == TREE_DIRECTORY ? workspace_charge_directory(&account) :
+			 entry->type == TREE_FILE ? workspace_charge_file(&account, entry->size) :
+						    workspace_charge_bytes(&account, entry->size);
+		if (entry->type == TREE_FILE || entry->size >= SHORT_LINK)
+			taken += (entry->size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+		if (reason == REASON_NONE && taken > (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES)
+			reason = REASON_WORKSPACE_TOO_LARGE;
+	}
+	/* The root has an inode too. */
+	if (reason == REASON_NONE && tree->count + 1 > inodes)
+		reason = REASON_TOO_MANY_ENTRIES;
+	return reason;
+}

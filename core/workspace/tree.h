@@ -14,6 +14,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/digest.h"
+#include "core/workspace/limits.h"
 #include "core/workspace/store.h"
 #include <proctor/error.h>
 
@@ -26,6 +27,7 @@ struct tree_entry {
 	uint64_t size;			/* bytes of the content or of the link's target; 0 for a directory */
 	char blob[STORE_ID];		/* empty for a directory */
 	char sha256[DIGEST_HEX];	/* of the raw content (for a link: of its target); empty for a directory */
+	bool protected;			/* for the stream alone (tree_mark_protected); no part of what a tree is */
 };
 
 struct tree {
@@ -77,6 +79,17 @@ int tree_write_stream(struct store *store, const struct tree *tree, const struct
  */
 int tree_protect(const struct tree *subject, struct tree *tree, const char *const *globs, size_t glob_count,
 		 size_t *ret_changed, struct pr_error *error);
+
+/* Marks what matches one of `globs`, and the directories above it, as PROTECTED in streams (stream.h). */
+int tree_mark_protected(struct tree *tree, const char *const *globs, size_t glob_count, struct pr_error *error);
+
+/*
+ * REASON_NONE where a workspace of so many bytes and inodes takes the tree and no bound of `limits` is crossed; else
+ * what is. A tree too large for the file system, whatever the bounds, is REASON_WORKSPACE_TOO_LARGE or
+ * REASON_TOO_MANY_ENTRIES.
+ */
+enum workspace_reason tree_misfit(const struct tree *tree, const struct workspace_limits *limits, uint64_t bytes,
+				  uint64_t inodes);
 
 /* The store's tree object for these entries (git's own layout), for the record. */
 int tree_write_object(struct store *store, const struct tree *tree, char ret_id[static STORE_ID], struct pr_error *error);

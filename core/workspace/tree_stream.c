@@ -15,6 +15,7 @@ struct writer {
 	int fd;
 	uint64_t records;
 	enum stream_root root;
+	bool protected;
 	struct buffer out;
 	struct buffer at;	/* the directory that the last record stands in or is */
 };
@@ -30,8 +31,8 @@ static int put(struct writer *writer, enum stream_type type, uint32_t mode, cons
 	       const void *content, uint64_t size)
 {
 	struct stream_record record = {
-		.type = type, .root = writer->root, .mode = mode, .name_length = (uint32_t)name_length,
-		.size = size,
+		.type = type, .root = writer->root, .protected = writer->protected, .mode = mode,
+		.name_length = (uint32_t)name_length, .size = size,
 	};
 	unsigned char header[STREAM_HEADER_BYTES];
 
@@ -86,6 +87,7 @@ static int go_to_parent(struct writer *writer, const char *name, uint32_t mode)
 static int put_entry(struct writer *writer, struct store *store, const struct tree_entry *entry, struct pr_error *error)
 {
 	size_t length = strlen(entry->path);
+	writer->protected = entry->protected;
 	int r = go_to_parent(writer, entry->path, 0755);
 	if (r < 0)
 		return r;
@@ -152,6 +154,7 @@ static int put_home(struct writer *writer, const struct tree_home_file *home, si
 		order[i] = &home[i];
 	qsort(order, count, sizeof order[0], compare_home);
 	writer->root = STREAM_HOME;
+	writer->protected = false;
 	int r = enter(writer, "", 0);
 	for (size_t i = 0; i < count && r == 0; i++) {
 		const struct tree_home_file *file = order[i];
@@ -178,6 +181,7 @@ int tree_write_stream(struct store *store, const struct tree *tree, const struct
 		r = put_home(&writer, home, home_count, &here);
 	if (r == 0) {
 		writer.root = STREAM_WORKSPACE;
+		writer.protected = false;
 		r = put(&writer, STREAM_END, 0, "", 0, NULL, writer.records);
 	}
 	if (r == 0)

@@ -193,12 +193,54 @@ static void test_protect(void **state)
 	assert_int_equal(changed, 0);
 }
 
+static void test_mark_protected(void **state)
+{
+	static const char *const globs[] = { "a/b/*", "top" };
+	struct place *place = *state;
+	struct pr_error error;
+	_cleanup_tree_ struct tree tree = { 0 };
+	_cleanup_buffer_ struct buffer marked = BUFFER_INIT;
+
+	add_file(place, &tree, "a-x", 0644, "1");
+	add_file(place, &tree, "a/b-x", 0644, "2");
+	add_file(place, &tree, "a/b/c/d", 0644, "3");
+	add_file(place, &tree, "a/z", 0644, "4");
+	add_file(place, &tree, "other/b/c", 0644, "5");
+	add_file(place, &tree, "top", 0644, "6");
+	assert_fine(tree_mark_protected(&tree, globs, ELEMENTS(globs), &error));
+	for (size_t i = 0; i < tree.count; i++)
+		if (tree.entries[i].protected)
+			buffer_printf(&marked, "%s ", tree.entries[i].path);
+	assert_string_equal(marked.data, "a a/b a/b/c a/b/c/d top ");
+}
+
+static void test_misfit(void **state)
+{
+	const struct workspace_limits limits = WORKSPACE_LIMITS_E1;
+	struct place *place = *state;
+	_cleanup_tree_ struct tree tree = { 0 };
+
+	add_file(place, &tree, "one", 0644, "1");
+	add_file(place, &tree, "two", 0644, "2");
+	/* A byte takes a block, the root an inode. */
+	assert_int_equal(tree_misfit(&tree, &limits, 8192, 3), REASON_NONE);
+	assert_int_equal(tree_misfit(&tree, &limits, 4096, 3), REASON_WORKSPACE_TOO_LARGE);
+	assert_int_equal(tree_misfit(&tree, &limits, 8192, 2), REASON_TOO_MANY_ENTRIES);
+	_cleanup_buffer_ struct buffer path = BUFFER_INIT;
+	for (int i = 0; i < 32; i++)
+		buffer_add_text(&path, "d/");
+	buffer_add_text(&path, "f");
+	add_file(place, &tree, path.data, 0644, "");
+	assert_int_equal(tree_misfit(&tree, &limits, 1 << 20, 100), REASON_WORKSPACE_TOO_DEEP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		place_test(test_store_keeps_bytes), place_test(test_store_opens_again), place_test(test_find_and_sort),
 		place_test(test_complete_refuses_file_above), place_test(test_object_is_gits),
-		place_test(test_object_of_nested_repository), place_test(test_protect),
+		place_test(test_object_of_nested_repository), place_test(test_protect), place_test(test_mark_protected),
+		place_test(test_misfit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static void unpack_tree(struct place *place, const struct tree *tree, const stru
 	_cleanup_close_ int fd = memory_file();
 	assert_fine(tree_write_stream(place->store, tree, home, home_count, fd, &error));
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	int r = unpack(fd, place->fd, home_fd, &step);
+	int r = unpack(fd, place->fd, home_fd, NULL, &step);
 	if (r < 0)
 		fail_msg("unpack: %s: %s", step, strerror(-r));
 }
@@ -133,7 +133,7 @@ static int unpack_bytes(struct place *place, const struct buffer *bytes, const c
 	_cleanup_close_ int fd = memory_file();
 	assert_int_equal(io_write_all(fd, bytes->data, bytes->length), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	return unpack(fd, place->fd, place->fd, step);
+	return unpack(fd, place->fd, place->fd, NULL, step);
 }
 
 static void test_hostile_names(void **state)
@@ -235,12 +235,57 @@ static void test_depth(void **state)
 	assert_trees_equal(&got, &tree);
 }
 
+/* What the program inside would have given away: "d" for the directory itself of that descriptor, else names. */
+static struct buffer given;
+
+static int note(int fd, const char *name)
+{
+	struct stat status;
+	if (fstatat(fd, name, &status, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return buffer_printf(&given, "%s:%o ", *name ? name : "d", status.st_mode & 07777);
+}
+
+static int unpack_protected(struct place *place, unpack_protect *protect, const char **step)
+{
+	static const char *const globs[] = { "t/*" };
+	struct pr_error error;
+	_cleanup_tree_ struct tree tree = { 0 };
+	_cleanup_close_ int fd = memory_file();
+	add_file(place, &tree, "free", 0666, "f");
+	add_file(place, &tree, "t/run", 04755, "r");
+	add_link(place, &tree, "t/to", "run");
+	add_directory(&tree, "u", 0755);
+	assert_fine(tree_mark_protected(&tree, globs, ELEMENTS(globs), &error));
+	assert_fine(tree_write_stream(place->store, &tree, NULL, 0, fd, &error));
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return unpack(fd, place->fd, -1, protect, step);
+}
+
+/* Each protected entry once, with the mode that its group reads by; then what is above it, the workspace last. */
+static void test_protected(void **state)
+{
+	const char *step = "-";
+	buffer_init(&given, 4096);
+	assert_int_equal(unpack_protected(*state, note, &step), 0);
+	assert_string_equal(given.data, "run:755 to:777 d:1775 d:1770 ");
+	buffer_release(&given);
+}
+
+static void test_protected_needs_someone(void **state)
+{
+	const char *step = "-";
+	assert_int_equal(unpack_protected(*state, NULL, &step), -EBADMSG);
+	assert_string_equal(step, "stream");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		place_test(test_round_trip), place_test(test_home), place_test(test_bad_home_path),
 		place_test(test_hostile_names), place_test(test_never_through_a_link), place_test(test_no_file_over_another),
 		place_test(test_cut_streams), place_test(test_depth),
+		place_test(test_protected), place_test(test_protected_needs_someone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

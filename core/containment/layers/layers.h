@@ -8,7 +8,7 @@
  *   network     loopback up, needs CAP_NET_ADMIN of the new user namespace
  *   mounts      own root; needs CAP_SYS_ADMIN
  *   landlock    after mounts: a Landlocked task can neither mount nor pivot (landlock(7))
- *   privileges  after what needs them; init keeps SETUID, SETGID and SETPCAP to start the candidate as another id
+ *   privileges  after what needs them; init keeps CHOWN for what is protected, SETUID, SETGID and SETPCAP to start the candidate as another id
  *   seccomp     last: it refuses what the others needed
  */
 #ifndef CORE_CONTAINMENT_LAYERS_H
@@ -85,7 +85,8 @@ int privileges_bound(uint64_t held, uint64_t keep);
 /* Sets permitted and effective to `keep`, inheritable to nothing. */
 int privileges_limit(uint64_t keep);
 
-#define KEEP_FOR_INIT ((1u << 6) | (1u << 7) | (1u << 8))	/* CAP_SETGID, CAP_SETUID, CAP_SETPCAP */
+/* CAP_CHOWN (of what is protected, until the command is started), CAP_SETGID, CAP_SETUID, CAP_SETPCAP */
+#define KEEP_FOR_INIT ((1u << 0) | (1u << 6) | (1u << 7) | (1u << 8))
 #define KEEP_FOR_COLLECTOR (1u << 2)				/* CAP_DAC_READ_SEARCH */
 
 /* --- seccomp --------------------------------------------------------------------------------------- */

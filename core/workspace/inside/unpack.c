@@ -23,11 +23,14 @@ struct level {
 	size_t path_length;	/* of its path, a prefix of `path` */
 	uint32_t mode;
 	bool mode_is_due;	/* set when it is left: until then we must be able to write in it */
+	bool protected;
 };
 
 struct unpack {
 	int stream_fd;
 	int root_fds[2];
+	unpack_protect *protect;
+	bool root_protected;
 	const char **step;
 	enum stream_root root;
 	uint64_t records;
@@ -85,12 +88,29 @@ static int take(struct unpack *unpack, void *bytes, size_t length)
 	return 0;
 }
 
+/* The group's bits, the candidate's from now on, become the owner's: without writing for a file. */
+static uint32_t protected_mode(uint32_t mode, bool directory)
+{
+	uint32_t owner = mode & (directory ? 0700 : 0500);
+	return (mode & 0707) | owner >> 3 | (directory ? S_ISVTX : 0);
+}
+
+static int give_up_directory(struct unpack *unpack, int fd, uint32_t mode)
+{
+	if (fchmod(fd, protected_mode(mode, true)) < 0)
+		return failed(unpack, "fchmod", errno);
+	int r = unpack->protect(fd, "");
+	return r < 0 ? failed(unpack, "chown", -r) : 0;
+}
+
 static int leave(struct unpack *unpack)
 {
 	struct level *level = &unpack->levels[--unpack->depth];
 	int r = 0;
 
-	if (level->mode_is_due && fchmod(level->fd, level->mode) < 0)
+	if (level->protected)
+		r = give_up_directory(unpack, level->fd, level->mode);
+	else if (level->mode_is_due && fchmod(level->fd, level->mode) < 0)
 		r = failed(unpack, "fchmod", errno);
 	close(level->fd);
 	return r;
@@ -128,7 +148,7 @@ static int make_directory(struct unpack *unpack, int parent, const char *compone
 	unpack->levels[unpack->depth++] = (struct level){
 		.fd = fd, .path_length = record->name_length, .mode = record->mode,
 		/* mkdirat takes neither a directory that we cannot enter nor the bits above 0777. */
-		.mode_is_due = stood || (record->mode & 07700) != 0700,
+		.mode_is_due = stood || (record->mode & 07700) != 0700, .protected = record->protected,
 	};
 	memcpy(unpack->path, unpack->name, record->name_length);
 	return 0;
@@ -163,7 +183,8 @@ static int make_file(struct unpack *unpack, int parent, const char *component, c
 		return failed(unpack, "openat", errno);
 	int r = write_content(unpack, fd, record->size);
 	/* open(2) drops them, and a write by another than root would again: last. */
-	if (r == 0 && (record->mode & 07000) != 0 && fchmod(fd, record->mode) < 0)
+	uint32_t mode = record->protected ? protected_mode(record->mode, false) : record->mode;
+	if (r == 0 && (record->protected || (mode & 07000) != 0) && fchmod(fd, mode) < 0)
 		r = failed(unpack, "fchmod", errno);
 	if (close(fd) < 0 && r == 0)
 		r = failed(unpack, "close", errno);
@@ -204,12 +225,17 @@ static int make_entry(struct unpack *unpack, const struct stream_record *record)
 		return r;
 	int parent = unpack->depth > 0 ? unpack->levels[unpack->depth - 1].fd : unpack->root_fds[unpack->root];
 	const char *component = unpack->name + parent_length + (parent_length > 0);
+	if (record->protected && !unpack->protect)
+		return failed(unpack, "stream", EBADMSG);
 	unpack->records++;
+	unpack->root_protected |= record->protected;
 	if (record->type == STREAM_DIRECTORY)
 		return make_directory(unpack, parent, component, record);
-	if (record->type == STREAM_FILE)
-		return make_file(unpack, parent, component, record);
-	return make_link(unpack, parent, component, record);
+	r = record->type == STREAM_FILE ? make_file(unpack, parent, component, record) :
+					  make_link(unpack, parent, component, record);
+	if (r == 0 && record->protected && (r = unpack->protect(parent, component)) < 0)
+		r = failed(unpack, "chown", -r);
+	return r;
 }
 
 static int run(struct unpack *unpack)
@@ -236,7 +262,7 @@ static int run(struct unpack *unpack)
 	}
 }
 
-int unpack(int stream_fd, int workspace_fd, int home_fd, const char **ret_step)
+int unpack(int stream_fd, int workspace_fd, int home_fd, unpack_protect *protect, const char **ret_step)
 {
 	struct unpack *unpack = &state;
 	const char *step = "";
@@ -244,6 +270,8 @@ int unpack(int stream_fd, int workspace_fd, int home_fd, const char **ret_step)
 	unpack->stream_fd = stream_fd;
 	unpack->root_fds[STREAM_WORKSPACE] = workspace_fd;
 	unpack->root_fds[STREAM_HOME] = home_fd;
+	unpack->protect = protect;
+	unpack->root_protected = false;
 	unpack->step = &step;
 	unpack->root = STREAM_WORKSPACE;
 	unpack->records = 0;
@@ -256,6 +284,8 @@ int unpack(int stream_fd, int workspace_fd, int home_fd, const char **ret_step)
 	umask(mask);
 	if (r == 0)
 		r = left;
+	if (r == 0 && unpack->root_protected)
+		r = give_up_directory(unpack, workspace_fd, 0700);
 	if (r < 0)
 		*ret_step = step;
 	return r;

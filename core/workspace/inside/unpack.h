@@ -12,8 +12,14 @@
  * "depth", or the call ("read" "write" "mkdirat" "openat" "symlinkat" "fchmod" "close"). The stream may be any
  * descriptor; no more than the stream is read only where it ends the file. Not for two threads at once.
  *
+ * Of a PROTECTED entry (stream.h) the modes are exact for the candidate, who is then no longer its owner but of its
+ * group: the group has what the owner had, less the writing of files; a directory is sticky. So are the workspace's
+ * own directory and those above it. `protect` takes the ownership: of `name` in the directory `fd`, or of `fd` itself
+ * where the name is empty; 0 or a negative errno. NULL: a stream with such an entry is -EBADMSG.
+ *
  * System calls: those above, and umask.
  */
-int unpack(int stream_fd, int workspace_fd, int home_fd, const char **ret_step);
+typedef int unpack_protect(int fd, const char *name);
+int unpack(int stream_fd, int workspace_fd, int home_fd, unpack_protect *protect, const char **ret_step);
 
 #endif
