@@ -44,10 +44,11 @@ struct app {
 	int64_t evidence_ns;
 	int signals;
 
+	bool more;			/* events were left for the next turn */
 	bool dirty;			/* something to paint */
 	bool urgent;			/* because of a key */
 	bool whole;			/* Ctrl-L */
-	int64_t painted_ns, budget_ns;
+	int64_t painted_ns, budget_ns, looked_ns;
 	double budget;
 	int64_t frozen_since_ns;
 	unsigned interrupts;
@@ -146,12 +147,17 @@ static void look_at_core(struct app *app)
 		app->dirty = true;
 	screen->live = live;
 	screen->ended = ended;
+	app->looked_ns = clock_mono_ns();
 }
 
 static int take_events(struct app *app, struct pr_error *error)
 {
 	int r = 0;
-	for (int i = 0; i < TURN_EVENTS && !app->feed.over; i++) {
+	app->more = false;
+	for (int i = 0; !app->feed.over; i++) {
+		app->more = i == TURN_EVENTS;
+		if (app->more)
+			break;
 		struct pr_message event;
 		const char *line;
 		size_t length;
@@ -323,6 +329,11 @@ static int timeout_ms(const struct app *app, bool blocked)
 	int64_t due = stopkey_due_ns(&app->screen.stop);
 	if (!blocked)
 		due = earlier(due, frame_due_ns(app));
+	/* A core that is there without speaking to us is looked after: nothing tells of its end. */
+	if (app->feed.over && !app->screen.ended && !app->model.finished)
+		due = earlier(due, app->looked_ns + CLOCK_NS);
+	if (app->more)
+		return 0;
 	int wait = due == 0 ? -1 : 0;
 	if (due != 0) {
 		int64_t left = due - clock_mono_ns();
@@ -352,10 +363,19 @@ static void take_terminal(struct app *app, short events)
 	}
 }
 
+/*
+ * Where a frame waits for its time, what else happens meanwhile can wait in the socket: one waking a frame, not
+ * one an event. Not so while somebody waits for an answer.
+ */
+static bool core_can_wait(const struct app *app)
+{
+	return app->dirty && !app->urgent && !app->blind && !steer_waits(&app->steer) && frame_due_ns(app) > clock_mono_ns();
+}
+
 static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
 {
 	enum { CORE, TERMINAL, TERMINAL_SIGNALS, SIGNALS, WORKER, WAITED };
-	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended;
+	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended && !core_can_wait(app);
 	bool ours = !app->blind && term_is_ours(app->term);
 	bool writes = blocked || (!app->blind && term_pending(app->term));
 	struct pollfd wanted[WAITED] = {

@@ -148,6 +148,8 @@ static struct round_look round_look(const struct screen *screen)
 		return (struct round_look){ "INTERRUPTED", ROLE_ERROR };
 	if (model->seq == 0)
 		return (struct round_look){ "connecting", ROLE_MUTED };
+	if (!screen->live)
+		return (struct round_look){ "NO ANSWER", ROLE_ERROR };
 	if (model->stopping)
 		return (struct round_look){ "stopping", ROLE_HELD };
 	if (model->frozen)

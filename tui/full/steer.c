@@ -61,6 +61,9 @@ static void act(struct steer *steer, enum stop_action action)
 		r = send_verb(steer, PR_VERB_STOP, NULL);
 		break;
 	case STOP_DO_WORKER:
+		/* Once it comes to itself, the core is to stop too, and not to start what is queued. */
+		if (steer->screen->live)
+			(void)send_verb(steer, PR_VERB_STOP, NULL);
 		start_worker(steer);
 		break;
 	}
@@ -211,6 +214,14 @@ void steer_message(struct steer *steer, const struct pr_message *message)
 		take_answer(steer, message);
 	else if (message->event == PR_EVENT_CONTROL)
 		take_control(steer, message->object);
+}
+
+bool steer_waits(const struct steer *steer)
+{
+	for (size_t i = 0; i < ELEMENTS(steer->asked); i++)
+		if (steer->asked[i].id[0])
+			return true;
+	return steer->screen->stop.stage == STOP_FREEZING || steer->screen->stop.stage == STOP_STOPPING;
 }
 
 void steer_tick(struct steer *steer)

@@ -35,6 +35,7 @@ bool steer_verb(struct steer *steer, enum verb verb);
 /* Esc, where the stop key waits for it. */
 bool steer_escape(struct steer *steer);
 void steer_message(struct steer *steer, const struct pr_message *message);	/* answers, control events */
+bool steer_waits(const struct steer *steer);	/* for an answer */
 void steer_tick(struct steer *steer);
 void steer_worker_spoke(struct steer *steer);	/* worker_fd is readable */
 /* Asks once: true the second time in a row. */

@@ -172,7 +172,14 @@ static SCREEN *new_screen(struct terminal *term)
 	with_variable("COLUMNS", columns, &kept[0]);
 	with_variable("LINES", rows, &kept[1]);
 	with_variable("NCURSES_NO_PADDING", "1", &kept[2]);
+	/* newterm(3) takes signals that are ours: interrupt.h ends us by them. */
+	static const int ours[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
+	struct sigaction actions[ELEMENTS(ours)];
+	for (size_t i = 0; i < ELEMENTS(ours); i++)
+		sigaction(ours[i], NULL, &actions[i]);
 	SCREEN *curses = newterm(term_name(), term->composed, term->no_input);
+	for (size_t i = 0; i < ELEMENTS(ours); i++)
+		sigaction(ours[i], &actions[i], NULL);
 	restore_variable("COLUMNS", kept[0]);
 	restore_variable("LINES", kept[1]);
 	restore_variable("NCURSES_NO_PADDING", kept[2]);
