@@ -55,7 +55,8 @@ picture() {
 		printf '<html><head><meta charset="utf-8"><style>body{margin:8px;background:%s;color:%s}' "$page" "$ink"
 		printf 'pre{margin:0;font:14px/17px "DejaVu Sans Mono"}</style></head><body><pre>'
 		# aha knows nothing of reverse on the terminal's own colours.
-		t capture-pane -e -N -p -t p | sed "s/$escape\\[7m/$escape[38;5;16;48;5;252m/g; s/$escape\\[1;7m/$escape[1;38;5;16;48;5;252m/g" |
+		t capture-pane -e -N -p -t p |
+			sed "s/$escape\\[\\(\\([0-9]*;\\)*\\)7m\\($escape\\[39m$escape\\[49m\\)*/$escape[\\138;5;16;48;5;252m/g" |
 			aha --no-header
 		printf '</pre></body></html>'
 	} > "$root/page.html"
