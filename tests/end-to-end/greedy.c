@@ -1,13 +1,20 @@
-/* greedy SHARE: takes as much of one of the host's shares as it gets, up to a bound, says how much, and waits. */
+/*
+ * greedy SHARE: takes as much of one of the host's shares as it gets, up to a bound, says how much, and waits.
+ * greedy calls: tries calls that lead past the boundary's own, and names those that were not refused as they should be.
+ */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,8 +69,44 @@ static const struct {
 	{ "sockets", take_sockets, 400 },
 };
 
+static int huge_mapping(void)
+{
+	return mmap(NULL, 2u << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) == MAP_FAILED ? -1 : 0;
+}
+
+/* ERROR 0: the call is to succeed. */
+static int try_calls(void)
+{
+	unsigned long context = 0;
+	int wrong = 0;
+#define TRY(error, call) \
+	do { \
+		errno = 0; \
+		int r = (int)(call); \
+		if ((r < 0 ? errno : 0) != (error)) \
+			wrong += printf("%s: %d, errno %d\n", #call, r, errno) > 0; \
+	} while (0)
+	TRY(ENOSYS, syscall(SYS_io_setup, 16, &context));
+	TRY(ENOMEM, memfd_create("x", MFD_HUGETLB));
+	TRY(ENOMEM, huge_mapping());
+	TRY(EPROTONOSUPPORT, socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP));
+	TRY(EPROTONOSUPPORT, socket(AF_INET6, SOCK_SEQPACKET | SOCK_CLOEXEC, IPPROTO_SCTP));
+	TRY(EPROTONOSUPPORT, socket(AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE));
+	TRY(ESOCKTNOSUPPORT, socket(AF_INET, SOCK_DCCP, 0));
+	TRY(ESOCKTNOSUPPORT, socket(AF_INET, SOCK_PACKET | SOCK_NONBLOCK, 0));
+	TRY(0, socket(AF_INET, SOCK_STREAM, IPPROTO_TCP));
+	TRY(0, socket(AF_INET6, SOCK_DGRAM, IPPROTO_UDP));
+	TRY(0, socket(AF_UNIX, SOCK_SEQPACKET, 0));
+	TRY(0, socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+	TRY(0, syncfs(open("/usr", O_RDONLY | O_CLOEXEC)));
+	TRY(0, memfd_create("x", 0));
+	return wrong;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "calls") == 0)
+		return try_calls();
 	for (size_t i = 0; argc == 2 && i < sizeof shares / sizeof shares[0]; i++) {
 		if (strcmp(argv[1], shares[i].name) != 0)
 			continue;

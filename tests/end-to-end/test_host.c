@@ -137,11 +137,26 @@ static void test_sockets_count(void **state)
 	worker_free(worker);
 }
 
+/* Counts and pools of the whole host, modules that a call would load: refused, and what programs need is not. */
+static void test_calls(void **state)
+{
+	(void)state;
+	struct worker *worker = start();
+	const char *argv[] = { GREEDY, "calls", NULL }, *shown[] = { GREEDY, NULL };
+	int run = worker_run(worker, &(struct run_spec){ .argv = argv, .read_only = shown });
+	const struct run_result *result = worker_finish(worker, run, FINISH_MS);
+	assert_true(result && result->closed);
+	assert_string_equal(result->output->data, "");
+	assert_string_equal(result->outcome, "exited");
+	assert_int_equal(result->code, 0);
+	worker_free(worker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shares_are_bounded), cmocka_unit_test(test_link_in_the_way_of_a_bind),
-		cmocka_unit_test(test_device_nodes_are_not_touched), cmocka_unit_test(test_sockets_count),
+		cmocka_unit_test(test_device_nodes_are_not_touched), cmocka_unit_test(test_sockets_count), cmocka_unit_test(test_calls),
 	};
 	return cmocka_run_group_tests_name("host", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "core/containment/layers/layers.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -55,6 +56,10 @@ static const struct {
 	{ "mq_timedsend", ENOSYS }, { "mq_timedreceive", ENOSYS }, { "mq_notify", ENOSYS }, { "mq_getsetattr", ENOSYS },
 	{ "sched_setscheduler", EPERM }, { "sched_setattr", EPERM }, { "set_mempolicy", EPERM }, { "mbind", EPERM },
 	{ "migrate_pages", EPERM }, { "move_pages", EPERM }, { "personality", EPERM },
+	/* one count for the whole host (fs.aio-max-nr), used up by anybody */
+	{ "io_setup", ENOSYS },
+	/* All that a candidate can write is memory: what these would flush is the host's. They say that it is done. */
+	{ "sync", 0 }, { "syncfs", 0 },
 };
 
 /* Newer than libseccomp 2.5.4: by number, the same on every architecture from 424 on. */
@@ -107,6 +112,15 @@ static int refuse_namespaces(scmp_filter_ctx filter)
 	return r;
 }
 
+/* Huge pages come out of the host's pool, which no memory limit counts: as on a host whose pool is empty. */
+static int refuse_huge_pages(scmp_filter_ctx filter)
+{
+	int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOMEM), SCMP_SYS(mmap), 1,
+				 SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_HUGETLB, MAP_HUGETLB));
+	return r < 0 ? r : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOMEM), SCMP_SYS(memfd_create), 1,
+					    SCMP_A1(SCMP_CMP_MASKED_EQ, MFD_HUGETLB, MFD_HUGETLB));
+}
+
 /* Typing into a terminal: TIOCSTI and TIOCLINUX; the kernel compares the low 32 bits of the request alone. */
 static int refuse_terminal_input(scmp_filter_ctx filter)
 {
@@ -139,6 +153,26 @@ static int refuse_families(scmp_filter_ctx filter)
 		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
 				     SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_32, AF_NETLINK),
 				     SCMP_A2(SCMP_CMP_MASKED_EQ, 1ull << bit, 1ull << bit));
+	return r;
+}
+
+/*
+ * Of the Internet families TCP, UDP and ping. The rest are seldom used corners of the kernel, and asking for one
+ * loads its module (net-pf-2-proto-132).
+ */
+static int refuse_protocols(scmp_filter_ctx filter)
+{
+	static const uint64_t protocols[] = { IPPROTO_DCCP, IPPROTO_SCTP, IPPROTO_UDPLITE, 115 /* L2TP */, 256 /* SMC */,
+					      262 /* MPTCP */ };
+	static const uint64_t types[] = { SOCK_DCCP, SOCK_PACKET };
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ELEMENTS(protocols); i++)
+		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 1,
+				     SCMP_A2(SCMP_CMP_MASKED_EQ, LOW_32, protocols[i]));
+	/* SOCK_NONBLOCK and SOCK_CLOEXEC stand above the type's four bits. */
+	for (size_t i = 0; r == 0 && i < ELEMENTS(types); i++)
+		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ESOCKTNOSUPPORT), SCMP_SYS(socket), 1,
+				     SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, types[i]));
 	return r;
 }
 
@@ -178,6 +212,10 @@ int seccomp_build(struct sock_fprog *ret_program, struct pr_error *error)
 		r = refuse_terminal_input(filter);
 	if (r == 0)
 		r = refuse_families(filter);
+	if (r == 0)
+		r = refuse_protocols(filter);
+	if (r == 0)
+		r = refuse_huge_pages(filter);
 	if (r == 0)
 		r = export(filter, ret_program);
 	seccomp_release(filter);
