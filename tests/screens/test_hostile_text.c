@@ -274,7 +274,6 @@ static void leave_evidence(struct stage *stage, const struct text *text, bool fl
 		while (flood && all[i]->length < MEGABYTE)
 			buffer_add(all[i], text->bytes, length_of(text));
 	}
-	_cleanup_buffer_ struct buffer result = BUFFER_INIT;
 	struct json_object *object = json_object_new_object(), *test = json_object_new_object();
 	set(object, "reason", text);
 	set(object, "attribution", text);

@@ -22,7 +22,7 @@ static void play(struct stand_in_core *core, void *argument)
 	(void)argument;
 	stand_in_open_round(core, 8, 2);
 	stand_in_run_task(core, 1, "patched");
-	stand_in_end_task(core, 1, "fail", "a reason with \\u4e16\\u754c and \\u202eold", 61000);
+	stand_in_end_task(core, 1, "fail", "a \\u4e16\\u754c\\u202eold\\u001b]0;title\\u0007\\u001b[2J\\u001b[H\\rFAKE", 61000);
 	stand_in_run_task(core, 2, "agent");
 	stand_in_run_task(core, 3, "agent");
 	for (int64_t ms = 60000; !stand_in_asked_to_stop(core); ms += 1000) {
@@ -104,6 +104,10 @@ static void test_screens_where_the_cursor_moves(void **state)
 			fail_msg("%s, %s: the first row is '%s', the last '%s'", term, locale, first, last);
 		if (!terminal_shows(&terminal, glyphs ? "\u25cf task-002" : "* task-002"))
 			fail_msg("%s, %s: not the marks of this locale:\n%s", term, locale, terminal_screen(&terminal));
+		for (int row = 0; row < terminal.rows; row++) {
+			_cleanup_free_ char *line = terminal_row(&terminal, row);
+			assert_true(strncmp(line, "FAKE", 4) != 0);
+		}
 		terminal_type(&terminal, "?");
 		assert_true(terminal_await(&terminal, "Keys", 2000));
 		terminal_type(&terminal, "?");
@@ -180,6 +184,45 @@ static void test_no_color(void **state)
 		}
 }
 
+/* Each of those that ship, by name, and the first one again. */
+static void test_themes_in_turn(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "dark", "deuteranopia", "high-contrast", "light", "mono", "tritanopia", "default" };
+	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
+	assert_int_equal(start(&terminal, "xterm-256color", "C.UTF-8", 24, 80), 0);
+	assert_true(terminal_await(&terminal, "task-003", 8000));
+	bool seen[ELEMENTS(names)] = { 0 };
+	for (size_t i = 0; i < ELEMENTS(names); i++) {
+		terminal_type(&terminal, "t");
+		terminal_listen(&terminal, 400);
+		for (size_t j = 0; j < ELEMENTS(names); j++)
+			seen[j] |= terminal_shows(&terminal, names[j]);
+	}
+	for (size_t j = 0; j < ELEMENTS(names); j++)
+		if (!seen[j])
+			fail_msg("the theme %s did not come", names[j]);
+	terminal_type(&terminal, "q");
+	expect_left_as_found(&terminal, "xterm-256color");
+}
+
+/* A fault in a theme of one's own is told by its line, and the round is shown all the same. */
+static void test_a_fault_in_ones_own_theme(void **state)
+{
+	(void)state;
+	_cleanup_free_ char *path = scratch_text("%s/config/proctor/theme", round_.root);
+	assert_int_equal(scratch_write(path, 0600, "# mine\npass | mauve -\n"), 0);
+	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
+	assert_int_equal(start(&terminal, "xterm-256color", "C.UTF-8", 24, 120), 0);
+	assert_true(terminal_await(&terminal, "task-003", 8000));
+	bool told = terminal_await(&terminal, "theme:2:", 2000);
+	unlink(path);
+	if (!told)
+		fail_msg("the fault is not told:\n%s", terminal_screen(&terminal));
+	terminal_type(&terminal, "q");
+	expect_left_as_found(&terminal, "xterm-256color");
+}
+
 static int open_round(void **state)
 {
 	(void)state;
@@ -203,6 +246,8 @@ int main(void)
 		cmocka_unit_test(test_plain_lines_where_it_does_not),
 		cmocka_unit_test(test_any_size_of_terminal),
 		cmocka_unit_test(test_no_color),
+		cmocka_unit_test(test_themes_in_turn),
+		cmocka_unit_test(test_a_fault_in_ones_own_theme),
 	};
 	return cmocka_run_group_tests_name("terminals", tests, open_round, close_round);
 }
