@@ -10,6 +10,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
+#include "core/base/digest.h"
 #include "tui/command.h"
 #include "tui/full/figures.h"
 #include "tui/full/screen.h"
@@ -33,6 +34,7 @@ struct app {
 	struct feed feed;
 	struct pr_model model;
 	struct screen screen;
+	struct buffer last_line;	/* of the log, for its head */
 	struct steer steer;
 	struct canvas canvas;
 	struct terminal *term;
@@ -115,7 +117,7 @@ static void keep_clock(struct app *app, bool was_frozen)
 		app->screen.frozen_ns += model->last_mono_ns - app->frozen_since_ns;
 }
 
-static int take_event(struct app *app, const struct pr_message *event, struct pr_error *error)
+static int take_event(struct app *app, const struct pr_message *event, const char *line, size_t length, struct pr_error *error)
 {
 	struct pr_model *model = &app->model;
 	bool was_frozen = model->frozen;
@@ -132,6 +134,10 @@ static int take_event(struct app *app, const struct pr_message *event, struct pr
 	if (r < 0)
 		return pr_error_errno(error, -r, "showing round %s", app->place->name);
 	app->dirty |= r > 0;
+	if (event->seq) {
+		buffer_clear(&app->last_line);
+		buffer_add(&app->last_line, line, length);
+	}
 	if (event->event == PR_EVENT_ROUND_OPENED)
 		app->screen.frozen_ns = app->frozen_since_ns = 0;
 	keep_clock(app, was_frozen);
@@ -164,7 +170,7 @@ static int take_events(struct app *app, struct pr_error *error)
 		r = feed_next(&app->feed, &event, &line, &length, error);
 		if (r <= 0)
 			break;
-		r = take_event(app, &event, error);
+		r = take_event(app, &event, line, length, error);
 		pr_message_release(&event);
 		if (r < 0)
 			break;
@@ -283,6 +289,8 @@ static int paint(struct app *app, struct pr_error *error)
 	int columns, rows;
 	refresh_evidence(app, now);
 	app->screen.now_ns = now;
+	if (app->last_line.length)
+		digest_bytes(app->last_line.data, app->last_line.length, app->screen.head);
 	term_size(app->term, &columns, &rows);
 	int r = screen_draw(&app->screen, columns, rows, term_charset(app->term), &app->canvas);
 	if (r < 0)
@@ -502,6 +510,7 @@ static void app_release(struct app *app)
 	evidence_release(&app->evidence);
 	themes_release(&app->themes);
 	canvas_release(&app->canvas);
+	buffer_release(&app->last_line);
 	feed_release(&app->feed);
 	cleanup_close(&app->signals);
 }

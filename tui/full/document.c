@@ -9,6 +9,7 @@
 #include "tui/full/glyphs.h"
 
 #define BAR_COLUMNS 20
+#define TAB_COLUMNS 8
 
 static struct document_line *append(struct document *document, enum role role, const char *label)
 {
@@ -28,7 +29,8 @@ static struct document_line *append(struct document *document, enum role role, c
 	return line;
 }
 
-static void vadd(struct document *document, enum role role, const char *label, int indent, const char *format, va_list arguments)
+static void __attribute__((format(printf, 5, 0)))
+vadd(struct document *document, enum role role, const char *label, int indent, const char *format, va_list arguments)
 {
 	struct document_line *line = append(document, role, label);
 	if (!line)
@@ -74,13 +76,20 @@ void document_bytes(struct document *document, enum role role, const char *bytes
 	/* More than this no screen shows in a line. */
 	if (length > PR_SAFE_TEXT_BYTES)
 		length = PR_SAFE_TEXT_BYTES;
-	line->text = malloc(length + 1);
+	line->text = malloc(length * TAB_COLUMNS + 1);
 	if (!line->text)
 		return;
-	/* A NUL would end the text: it stands as what it is, a byte that is no character. */
-	for (size_t i = 0; i < length; i++)
-		line->text[i] = bytes[i] ? bytes[i] : '\x01';
-	line->text[length] = '\0';
+	size_t used = 0;
+	for (size_t i = 0; i < length; i++) {
+		/* A tab is to blanks, as far as bytes are columns; a NUL would end the text, and is no character either. */
+		if (bytes[i] != '\t')
+			line->text[used++] = bytes[i] ? bytes[i] : '\x01';
+		else
+			do
+				line->text[used++] = ' ';
+			while (used % TAB_COLUMNS);
+	}
+	line->text[used] = '\0';
 }
 
 void document_prose(struct document *document, enum role role, const char *label, const char *text, int columns,

@@ -31,7 +31,7 @@ void document_heading(struct document *document, const char *format, ...) __attr
 void document_add(struct document *document, enum role role, const char *label, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 void document_bar(struct document *document, const char *label, int64_t part, int64_t whole, const char *text);
-/* A piece of untrusted text as one line. */
+/* A piece of untrusted text as one line; its tabs become blanks. */
 void document_bytes(struct document *document, enum role role, const char *bytes, size_t length);
 /* Words of ours that may take more than one line; `columns` is the width there is. */
 void document_prose(struct document *document, enum role role, const char *label, const char *text, int columns,

@@ -107,7 +107,8 @@ static void list_files(struct evidence *evidence, int directory)
 	while (evidence->file_count < EVIDENCE_FILES && (entry = readdir(entries)) != NULL) {
 		struct stat about;
 		size_t at = evidence->file_count;
-		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof evidence->files[at].name || fstatat(directory, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof evidence->files[at].name ||
+		    fstatat(directory, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		memcpy(evidence->files[at].name, entry->d_name, strlen(entry->d_name) + 1);
 		evidence->files[at].bytes = about.st_size;

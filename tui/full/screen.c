@@ -211,7 +211,9 @@ static void draw_status(const struct screen *screen, struct canvas *canvas)
 		add(&line, ROLE_FAIL, 3, false, "preflight %" PRId64 " FAIL", model->preflight.fail);
 	else if (model->preflight.known)
 		add(&line, ROLE_MUTED, 5, false, "preflight %" PRId64 " ok%s", model->preflight.ok, model->preflight.warn ? ", warnings" : "");
-	add(&line, counts->running ? ROLE_RUNNING : ROLE_MUTED, 1, false, "%u running", (unsigned)counts->running);
+	bool cut_off = screen->ended && !model->finished;
+	add(&line, counts->running && !cut_off ? ROLE_RUNNING : ROLE_MUTED, 1, false, "%u %s", (unsigned)counts->running,
+	    cut_off ? "cut off" : "running");
 	add(&line, ROLE_MUTED, 1, false, "%u queued", (unsigned)counts->queued);
 	add(&line, ROLE_MUTED, 2, false, "%u done", (unsigned)counts->done);
 	if (model->refusals)
@@ -281,8 +283,10 @@ static void draw_counts(const struct screen *screen, struct canvas *canvas)
 			add(&line, counts[i].role, 1, false, "%u %s", (unsigned)counts[i].number, counts[i].word);
 	if (model->finished && strcmp(model->state, "finished") != 0)
 		add(&line, ROLE_NOTICE, 3, false, "resume: proctor run --resume %.100s", screen->round ? screen->round : model->round);
-	if (model->seq)
-		add(&line, ROLE_MUTED, 4, true, "log #%" PRIu64, model->seq);
+	if (screen->head[0])
+		add(&line, ROLE_MUTED, 5, true, "log %.4s..%s #%" PRIu64, screen->head, screen->head + 60, model->seq);
+	else if (model->seq)
+		add(&line, ROLE_MUTED, 5, true, "log #%" PRIu64, model->seq);
 	draw_segments(canvas, screen->layout.areas[AREA_MESSAGE], &line);
 }
 
@@ -296,7 +300,9 @@ static void draw_message(const struct screen *screen, struct canvas *canvas)
 		draw_counts(screen, canvas);
 		return;
 	}
-	canvas_role(canvas, rect, role);
+	/* A bar from edge to edge is for what the stop key says. */
+	if (role == ROLE_ALERT || role == ROLE_PROOF)
+		canvas_role(canvas, rect, role);
 	rect.x += 1;
 	rect.columns -= 2;
 	canvas_wrap(canvas, canvas->charset, rect, role, words);

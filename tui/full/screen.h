@@ -25,6 +25,7 @@ struct screen {
 	const struct pr_model *model;	/* lent */
 	const char *round;		/* its full name, before the model knows it; lent */
 	int64_t now_ns, frozen_ns;	/* the monotonic clock; how long of it the round stood still */
+	char head[65];			/* digest of the last event's line; empty: not told */
 	bool live;			/* a core answers */
 	bool ended;			/* the core is gone, the log is read to its end */
 	bool control;			/* may steer the round */
@@ -66,7 +67,7 @@ struct state_look {
 	const char *word, *mark;
 	enum role role;
 };
-struct state_look task_look(const struct pr_model *model, const struct pr_task *task, enum pr_charset charset);
+struct state_look task_look(const struct screen *screen, const struct pr_task *task, enum pr_charset charset);
 /* "pass 1.0", "INVALID 0.0", "error -". */
 void verdict_words(const struct pr_task *task, char *ret_words, size_t size);
 

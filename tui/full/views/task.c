@@ -25,7 +25,7 @@ static void add_state(struct pages *pages)
 {
 	const struct pr_task *task = pages->task;
 	struct document *document = &pages->document;
-	struct state_look look = task_look(pages->screen->model, task, pages->charset);
+	struct state_look look = task_look(pages->screen, task, pages->charset);
 	char verdict[32];
 	verdict_words(task, verdict, sizeof verdict);
 	document_heading(document, "%s", task->id);

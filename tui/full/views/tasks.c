@@ -30,11 +30,13 @@ static const struct {
 	[PR_VERDICT_STOPPED] = { "stopped", GLYPH_STOPPED, ROLE_STOPPED },
 };
 
-struct state_look task_look(const struct pr_model *model, const struct pr_task *task, enum pr_charset charset)
+struct state_look task_look(const struct screen *screen, const struct pr_task *task, enum pr_charset charset)
 {
 	if (task->verdict != PR_VERDICT_NONE)
 		return (struct state_look){ looks[task->verdict].word, glyph(charset, looks[task->verdict].mark), looks[task->verdict].role };
-	if (task->running && model->frozen)
+	if (task->running && screen->ended)
+		return (struct state_look){ "cut off", glyph(charset, GLYPH_STOPPED), ROLE_STOPPED };
+	if (task->running && screen->model->frozen)
 		return (struct state_look){ "frozen", glyph(charset, GLYPH_FROZEN), ROLE_FROZEN };
 	if (task->running)
 		return (struct state_look){ pr_phase_name(task->phase), glyph(charset, GLYPH_RUNNING), ROLE_RUNNING };
@@ -116,7 +118,7 @@ static void put_spend(const struct drawing *drawing, const struct pr_task *task)
 static void draw_task(const struct drawing *drawing, const struct pr_task *task, bool selected)
 {
 	const struct screen *screen = drawing->screen;
-	struct state_look look = task_look(screen->model, task, drawing->canvas->charset);
+	struct state_look look = task_look(screen, task, drawing->canvas->charset);
 	char verdict[32], refused[24] = "";
 	struct pen pen = column_pen(drawing, COLUMN_MARK, ROLE_TEXT);
 	pen_text(&pen, selected ? glyph(drawing->canvas->charset, GLYPH_SELECTED) : " ", 1);
