@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -91,6 +92,23 @@ static int keep_privileges(uint64_t keep)
 	return r < 0 ? r : privileges_limit(keep);
 }
 
+/*
+ * The ids are the run's own, so that the kernel's count for a user is the run's too: a second layer, and the only
+ * one where no pids controller was delegated. One more than the cgroup lets in, which records what it refuses.
+ */
+static int limit_processes(uint64_t processes)
+{
+	struct rlimit limit = { processes + 1, processes + 1 };
+	struct rlimit now;
+	if (processes == 0 || !guard_holds(GUARD_PIDS_LIMIT))
+		return 0;
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &now) < 0)
+		return -errno;
+	if (limit.rlim_max > now.rlim_max)
+		return 0;
+	return syscall(SYS_prlimit64, 0, RLIMIT_NPROC, &limit, NULL) < 0 ? -errno : 0;
+}
+
 static int become_run(struct child *child, const char **stage)
 {
 	struct birth *birth = child->birth;
@@ -98,6 +116,10 @@ static int become_run(struct child *child, const char **stage)
 
 	*stage = "ids";
 	int r = ids_enter();
+	if (r < 0)
+		return r;
+	*stage = "process limit";
+	r = limit_processes(birth->processes);
 	if (r < 0)
 		return r;
 	/* After setresuid, which clears it; exec keeps it (prctl(2)). */

@@ -190,6 +190,7 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 
 	struct birth birth = {
 		.kind = request->kind, .leaf = &run->leaf, .ids = run->ids ? run->ids->base : 0,
+		.processes = request->limits.processes,
 		.user_namespace = request->of ? request->of->user_namespace : -1,
 		.landlock_abi = worker->landlock_abi, .filter = &worker->filter, .image = worker->image,
 		.standard = { worker->null, request->output[0] >= 0 ? request->output[0] : worker->null,

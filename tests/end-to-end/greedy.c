@@ -60,13 +60,22 @@ static int take_sockets(void)
 	return held >= 1 << 20;
 }
 
+static int take_process(void)
+{
+	pid_t pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	return pid > 0;
+}
+
 static const struct {
 	const char *name;
 	int (*take)(void);
 	int most;
 } shares[] = {
 	{ "inotify", take_inotify, 4000 }, { "terminals", take_terminal, 4000 }, { "timers", take_timer, 20000 },
-	{ "sockets", take_sockets, 400 },
+	{ "sockets", take_sockets, 400 }, { "processes", take_process, 200 },
 };
 
 static int huge_mapping(void)

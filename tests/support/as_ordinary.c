@@ -1,11 +1,12 @@
 /*
- * as_ordinary COMMAND...: runs a test as an ordinary user on a host where root has delegated a cgroup subtree.
+ * as_ordinary [--bare] COMMAND...: runs a test as an ordinary user on a host where root has delegated a cgroup subtree.
  *
  * As root, in the words of README: makes a subtree and gives it to a user that exists for this run alone, puts the
  * command into a leaf of it, and gives the user a range of subordinate ids. The user and the range stand in copies of
  * /etc/passwd, /etc/group, /etc/subuid and /etc/subgid that only a mount namespace of the command's own shows: the
  * host's files are not touched. Afterwards the subtree is removed. Exit code: the command's; 77 where root, newuidmap
- * or a writable hierarchy is missing, with the reason.
+ * or a writable hierarchy is missing, with the reason. --bare delegates the unified hierarchy alone: on a hybrid host
+ * that is a kill boundary without a controller.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -131,15 +132,17 @@ static void remove_subtree(const char *path, bool leaf)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2) {
-		fprintf(stderr, "usage: as_ordinary COMMAND...\n");
+	bool bare = argc > 1 && strcmp(argv[1], "--bare") == 0;
+	argv += bare;
+	if (argc - bare < 2) {
+		fprintf(stderr, "usage: as_ordinary [--bare] COMMAND...\n");
 		return 64;
 	}
 	if (geteuid() != 0)
 		skip_program("only root can delegate a subtree to an ordinary user");
 	if (access("/usr/bin/newuidmap", X_OK) < 0)
 		skip_program("newuidmap is not installed (package uidmap)");
-	for (size_t i = 0; i < ELEMENTS(hierarchies); i++)
+	for (size_t i = 0; i < (bare ? 1 : ELEMENTS(hierarchies)); i++)
 		delegate(i);
 	char *scratch = scratch_directory("ordinary");
 	char *home = scratch_text("%s/home", scratch);
