@@ -25,6 +25,7 @@
 #define CLOCK_NS NS_PER_S
 #define EVIDENCE_NS NS_PER_S	/* files are read again at most so often */
 #define TURN_EVENTS 1000	/* events folded before the terminal is looked at again */
+#define TURN_FILLS 8		/* reads from the core, likewise */
 #define BUDGET_BYTES 4000	/* of frames that no key asked for: at once, */
 #define BUDGET_RATE 2000	/* and a second */
 
@@ -46,11 +47,12 @@ struct app {
 	int64_t evidence_ns;
 	int signals;
 
+	bool filling;			/* the socket holds more than was taken */
 	bool more;			/* events were left for the next turn */
 	bool dirty;			/* something to paint */
 	bool urgent;			/* because of a key */
 	bool whole;			/* Ctrl-L */
-	int64_t painted_ns, budget_ns, looked_ns;
+	int64_t painted_ns, budget_ns, looked_ns, filled_ns;
 	double budget;
 	int64_t frozen_since_ns;
 	unsigned interrupts;
@@ -332,11 +334,23 @@ static int64_t earlier(int64_t one, int64_t other)
 	return one == 0 || (other != 0 && other < one) ? other : one;
 }
 
+/*
+ * Where a frame waits for its time, what else happens meanwhile can wait in the socket: not one waking an event.
+ * Not long, or the core takes us for one that does not read; and not while somebody waits for an answer.
+ */
+static bool core_can_wait(const struct app *app, int64_t now)
+{
+	return app->dirty && !app->urgent && !app->blind && !app->filling && !steer_waits(&app->steer) &&
+	       now < app->filled_ns + FRAME_NS;
+}
+
 static int timeout_ms(const struct app *app, bool blocked)
 {
 	int64_t due = stopkey_due_ns(&app->screen.stop);
 	if (!blocked)
 		due = earlier(due, frame_due_ns(app));
+	if (core_can_wait(app, clock_mono_ns()))
+		due = earlier(due, app->filled_ns + FRAME_NS);
 	/* A core that is there without speaking to us is looked after: nothing tells of its end. */
 	if (app->feed.over && !app->screen.ended && !app->model.finished)
 		due = earlier(due, app->looked_ns + CLOCK_NS);
@@ -371,19 +385,22 @@ static void take_terminal(struct app *app, short events)
 	}
 }
 
-/*
- * Where a frame waits for its time, what else happens meanwhile can wait in the socket: one waking a frame, not
- * one an event. Not so while somebody waits for an answer.
- */
-static bool core_can_wait(const struct app *app)
+/* All that has arrived, in turns: what waited for a frame is not to wait for the next. */
+static void drain_core(struct app *app)
 {
-	return app->dirty && !app->urgent && !app->blind && !steer_waits(&app->steer) && frame_due_ns(app) > clock_mono_ns();
+	struct pollfd more = { .fd = app->feed.link.fd, .events = POLLIN };
+	int turns = 0;
+	do
+		link_fill(&app->feed.link);
+	while (++turns < TURN_FILLS && !app->feed.link.ended && poll(&more, 1, 0) > 0);
+	app->filling = turns == TURN_FILLS;
+	app->filled_ns = clock_mono_ns();
 }
 
 static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
 {
 	enum { CORE, TERMINAL, TERMINAL_SIGNALS, SIGNALS, WORKER, WAITED };
-	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended && !core_can_wait(app);
+	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended && !core_can_wait(app, clock_mono_ns());
 	bool ours = !app->blind && term_is_ours(app->term);
 	bool writes = blocked || (!app->blind && term_pending(app->term));
 	struct pollfd wanted[WAITED] = {
@@ -406,7 +423,7 @@ static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
 	if (wanted[TERMINAL].revents)
 		take_terminal(app, wanted[TERMINAL].revents);
 	if (wanted[CORE].revents)
-		link_fill(&app->feed.link);
+		drain_core(app);
 	if (wanted[WORKER].revents) {
 		steer_worker_spoke(&app->steer);
 		app->dirty = true;
