@@ -91,8 +91,8 @@ const struct command command_table[] = {
 	  .examples = "proctor check smoke.round.json\nproctor check smoke.round.json --json\n" },
 	{ .name = "help", .words = "[COMMAND]", .words_max = 1, .function = command_print_help,
 	  .summary = "the commands, or what one of them does and takes",
-	  .description = "",
-	  .examples = "proctor help\nproctor help run\n" },
+	  .description = "`proctor help keys` prints the keys of the screen.\n",
+	  .examples = "proctor help\nproctor help run\nproctor help keys\n" },
 };
 
 const size_t command_count = ELEMENTS(command_table);

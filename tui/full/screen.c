@@ -334,7 +334,10 @@ static void draw_footer(const struct screen *screen, struct canvas *canvas)
 		const struct key *key = &key_table[verb];
 		/* One key of those that do it. */
 		int first = (int)strcspn(key->shown, " ");
-		const char *word = verb == VERB_FREEZE && screen->model->frozen ? "thaw" : key->footer;
+		bool over = screen->model->finished || screen->ended;
+		const char *word = verb == VERB_FREEZE && screen->model->frozen ? "thaw"
+				   : verb == VERB_DETACH && over		? "leave"
+										: key->footer;
 		if (!offered(screen, verb) || pen.x + first + 1 + (int)strlen(word) > pen.end)
 			continue;
 		pen.role = ROLE_KEY;
