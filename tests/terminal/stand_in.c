@@ -81,7 +81,8 @@ static void say(struct client *client, const char *line, size_t length)
 {
 	if (client->fd < 0)
 		return;
-	if (client->unsent.length + length > UNSENT_MAX) {
+	/* A line that is longer than that, as the snapshot of a large round, goes alone. */
+	if (client->unsent.length > 0 && client->unsent.length + length > UNSENT_MAX) {
 		client->behind = true;
 		return;
 	}
