@@ -138,10 +138,10 @@ static void die_with_worker(void)
  * What the candidate may not change becomes ours: with the ids of 0 for files the capability to change an owner is
  * there (capabilities(7), "Effect of user ID changes"), with the candidate's it is not.
  */
-static int take_ownership(int fd, const char *name)
+static int take_ownership(int fd)
 {
 	setfsuid(0);
-	int r = fchownat(fd, name, 0, (gid_t)-1, *name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH) < 0 ? -errno : 0;
+	int r = fchownat(fd, "", 0, (gid_t)-1, AT_EMPTY_PATH) < 0 ? -errno : 0;
 	setfsuid(CANDIDATE_ID);
 	return r;
 }

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/cleanup.h"
 #include "tests/end-to-end/driver.h"
@@ -25,8 +27,10 @@ static struct driver driver;
 	"{\"round\":\"verdicts\",\"kind\":\"baseline\",\"sandbox\":{\"limits\":{\"workspace\":\"1MiB\"}}," \
 	"\"agent\":{\"command\":[\"/bin/sh\",\"-c\",\"${prompt}\"],\"environment\":{\"PATH\":\"/usr/bin:/bin\"}},\"tasks\":["
 #define TASK(id, agent, tests) \
-	"{\"id\":\"" id "\",\"directory\":\"attacked\",\"protect\":[\"test/*\"],\"prompt\":\"" agent "\",\"tests\":[" tests "]}"
+	"{\"id\":\"" id "\",\"directory\":\"attacked\",\"protect\":[\"test/*\",\"top\",\"closed/*\"],\"prompt\":\"" agent "\",\"tests\":[" tests "]}"
 #define WITHIN "{\"command\":[\"/bin/sh\",\"test/within\"],\"baseline\":[1]}"
+/* Protected at the top, in a directory that is the owner's alone, and a link. */
+#define CLOSED "{\"command\":[\"/bin/sh\",\"prog\"]},{\"command\":[\"/bin/sh\",\"closed/to\"],\"baseline\":[1]}"
 #define ACROSS "{\"command\":[\"/bin/sh\",\"prog\"]},{\"command\":[\"/bin/sh\",\"test/late\"],\"baseline\":[1]}"
 
 static const struct {
@@ -37,6 +41,7 @@ static const struct {
 	{ "across", "fail", "candidate", "command 2" },
 	{ "replaced", "fail", "candidate", "command 2" },
 	{ "moved", "fail", "candidate", "command 2" },
+	{ "closed", "fail", "candidate", "command 2" },
 	{ "agent", "pass", "", "restored" },
 	{ "works", "pass", "", "" },
 	{ "deep", "fail", "candidate", "workspace_too_deep" },
@@ -50,6 +55,8 @@ static const char round_text[] = ROUND
 	TASK("across", "echo 'echo exit 0 > test/late; true' > prog", ACROSS) ","
 	TASK("replaced", "echo 'echo exit 0 > l; mv -f l test/late; rm -f test/late; cp l test/late; true' > prog", ACROSS) ","
 	TASK("moved", "echo 'mv test t; mkdir test; echo exit 0 > test/late; chmod 777 . test; true' > prog", ACROSS) ","
+	TASK("closed", "echo 'echo exit 0 > l; mv -f l top; mv l closed/run; mv l closed/to; rm -rf closed; mkdir closed; cp l closed/to; true' > prog",
+	     CLOSED) ","
 	/* The agent itself may change all; what is protected is put back, and it may do as it likes beside it. */
 	TASK("agent", "echo wrong > test/expected; rm test/late; echo echo right > prog", WITHIN) ","
 	TASK("works", "echo 'echo x > test/new && mkdir -p out/deep && echo right > out/deep/f && cat out/deep/f && rm -r out test/new' > prog",
@@ -67,6 +74,10 @@ static void test_attacks(void **state)
 	free(driver_file(&driver, "attacked/test/within", "sh prog > got\ncmp got test/expected\n"));
 	free(driver_file(&driver, "attacked/test/expected", "right\n"));
 	free(driver_file(&driver, "attacked/test/late", "exit 1\n"));
+	free(driver_file(&driver, "attacked/top", "exit 1\n"));
+	free(driver_file(&driver, "attacked/closed/run", ". ./top\n"));
+	_cleanup_free_ char *closed = scratch_text("%s/attacked/closed", driver.root), *to = scratch_text("%s/to", closed);
+	assert_int_equal(symlink("run", to) | chmod(closed, 0700), 0);
 	_cleanup_free_ char *file = driver_file(&driver, "verdicts.round.json", round_text);
 	int code = driver_run(&driver, &process, 60000, ARGUMENTS("run", file, "--display", "json"));
 	if (code != 0)

@@ -95,12 +95,15 @@ static uint32_t protected_mode(uint32_t mode, bool directory)
 	return (mode & 0707) | owner >> 3 | (directory ? S_ISVTX : 0);
 }
 
+static int give_up(struct unpack *unpack, int fd)
+{
+	int r = unpack->protect(fd);
+	return r < 0 ? failed(unpack, "chown", -r) : 0;
+}
+
 static int give_up_directory(struct unpack *unpack, int fd, uint32_t mode)
 {
-	if (fchmod(fd, protected_mode(mode, true)) < 0)
-		return failed(unpack, "fchmod", errno);
-	int r = unpack->protect(fd, "");
-	return r < 0 ? failed(unpack, "chown", -r) : 0;
+	return fchmod(fd, protected_mode(mode, true)) < 0 ? failed(unpack, "fchmod", errno) : give_up(unpack, fd);
 }
 
 static int leave(struct unpack *unpack)
@@ -186,6 +189,8 @@ static int make_file(struct unpack *unpack, int parent, const char *component, c
 	uint32_t mode = record->protected ? protected_mode(record->mode, false) : record->mode;
 	if (r == 0 && (record->protected || (mode & 07000) != 0) && fchmod(fd, mode) < 0)
 		r = failed(unpack, "fchmod", errno);
+	if (r == 0 && record->protected)
+		r = give_up(unpack, fd);
 	if (close(fd) < 0 && r == 0)
 		r = failed(unpack, "close", errno);
 	return r;
@@ -199,7 +204,16 @@ static int make_link(struct unpack *unpack, int parent, const char *component, c
 	unpack->target[record->size] = '\0';
 	if (memchr(unpack->target, '\0', (size_t)record->size))
 		return failed(unpack, "stream", EBADMSG);
-	return symlinkat(unpack->target, parent, component) < 0 ? failed(unpack, "symlinkat", errno) : 0;
+	if (symlinkat(unpack->target, parent, component) < 0)
+		return failed(unpack, "symlinkat", errno);
+	if (!record->protected)
+		return 0;
+	int fd = openat(parent, component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return failed(unpack, "openat", errno);
+	r = give_up(unpack, fd);
+	close(fd);
+	return r;
 }
 
 static int make_entry(struct unpack *unpack, const struct stream_record *record)
@@ -231,11 +245,9 @@ static int make_entry(struct unpack *unpack, const struct stream_record *record)
 	unpack->root_protected |= record->protected;
 	if (record->type == STREAM_DIRECTORY)
 		return make_directory(unpack, parent, component, record);
-	r = record->type == STREAM_FILE ? make_file(unpack, parent, component, record) :
-					  make_link(unpack, parent, component, record);
-	if (r == 0 && record->protected && (r = unpack->protect(parent, component)) < 0)
-		r = failed(unpack, "chown", -r);
-	return r;
+	if (record->type == STREAM_FILE)
+		return make_file(unpack, parent, component, record);
+	return make_link(unpack, parent, component, record);
 }
 
 static int run(struct unpack *unpack)

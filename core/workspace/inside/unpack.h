@@ -14,12 +14,12 @@
  *
  * Of a PROTECTED entry (stream.h) the modes are exact for the candidate, who is then no longer its owner but of its
  * group: the group has what the owner had, less the writing of files; a directory is sticky. So are the workspace's
- * own directory and those above it. `protect` takes the ownership: of `name` in the directory `fd`, or of `fd` itself
- * where the name is empty; 0 or a negative errno. NULL: a stream with such an entry is -EBADMSG.
+ * own directory and those above it. `protect` takes the ownership of what a descriptor (O_PATH for a link) is of: 0 or a
+ * negative errno. NULL: a stream with such an entry is -EBADMSG.
  *
  * System calls: those above, and umask.
  */
-typedef int unpack_protect(int fd, const char *name);
+typedef int unpack_protect(int fd);
 int unpack(int stream_fd, int workspace_fd, int home_fd, unpack_protect *protect, const char **ret_step);
 
 #endif
