@@ -8,7 +8,7 @@ proctor_test(unit workspace_patch SOURCES test_workspace_patch.c LINK workspace 
 
 # Fuzz targets: the normal run replays their corpora. With clang and -DPROCTOR_FUZZ=ON they are libFuzzer programs instead.
 option(PROCTOR_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
-foreach(format collection patch)
+foreach(format collection patch text wire)
   add_executable(fuzz_${format} ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_${format}.c ${PROJECT_SOURCE_DIR}/tests/fuzz/workspace.c)
   target_link_libraries(fuzz_${format} PRIVATE proctor_dynamic workspace test_support)
   set_target_properties(fuzz_${format} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/fuzz OUTPUT_NAME ${format})
