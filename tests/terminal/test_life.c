@@ -299,7 +299,7 @@ static void test_stray_sequences_do_nothing(void **state)
 	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
 	open_watch(&terminal, &round, true);
 	static const char *const strays[] = { "\x1b[1;2S", "\x1b[<0;33;12M", "\x1b[200~", "\x1b[13;5u", "\x1bOS", "\x1b[I", "\x1b[O",
-					      "\x1b[5;1S" };
+					      "\x1b[5;1S", "\x1b[M S!", "\x1b[[D" };
 	for (size_t i = 0; i < ELEMENTS(strays); i++) {
 		terminal_type(&terminal, strays[i]);
 		terminal_listen(&terminal, 150);

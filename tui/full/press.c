@@ -54,6 +54,10 @@ static size_t sequence_length(const char *input, size_t length)
 	bool string = strchr("]P_^X", input[1]) != NULL;
 	if (input[1] != '[' && !string)
 		return 1;
+	/* What follows the final byte of these is theirs: a mouse report (XTerm, X10 mode), F1 to F5 of the Linux console. */
+	size_t more = input[1] != '[' || length < 3 ? 0 : input[2] == 'M' ? 3 : input[2] == '[' ? 1 : 0;
+	if (more > 0)
+		return length < 3 + more ? 0 : 3 + more;
 	for (size_t at = 2; at < length; at++) {
 		if (!string && input[at] >= 0x40 && input[at] <= 0x7e)
 			return at + 1;
