@@ -173,6 +173,14 @@ static char **init_environment(const struct run_request *request)
 	return environment;
 }
 
+/* The dry run's canaries have init's id, so that its count and the cgroup's are the same: there the cgroup is to be shown. */
+static uint64_t rlimit_processes(const struct worker *worker, const struct run_request *request)
+{
+	if (request->canaries && worker->tree.generation[RESOURCE_PIDS] != GENERATION_NONE)
+		return 0;
+	return request->limits.processes;
+}
+
 static int give_birth(struct worker *worker, const struct run_request *request, struct run *run, struct pr_error *error)
 {
 	char number[16];
@@ -190,7 +198,7 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 
 	struct birth birth = {
 		.kind = request->kind, .leaf = &run->leaf, .ids = run->ids ? run->ids->base : 0,
-		.processes = request->limits.processes,
+		.processes = rlimit_processes(worker, request),
 		.user_namespace = request->of ? request->of->user_namespace : -1,
 		.landlock_abi = worker->landlock_abi, .filter = &worker->filter, .image = worker->image,
 		.standard = { worker->null, request->output[0] >= 0 ? request->output[0] : worker->null,

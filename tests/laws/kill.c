@@ -144,7 +144,14 @@ static void judge_k13(const struct worker_start *how, struct verdict *verdict)
 	int64_t count = -1;
 	if (result && result->closed && json_object_object_get_ex(result->event, "refused", &refused))
 		count = event_number(refused, "processes");
-	if (count > 0 && result->killed <= 32)
+	struct json_object *containment = NULL, *shown = NULL;
+	/* What the worker says of itself, by its dry run, must agree. */
+	if (json_object_object_get_ex(worker_ready(worker), "containment", &containment))
+		json_object_object_get_ex(containment, "resource_controllers_enforced", &shown);
+	bool denied = json_object_is_type(shown, json_type_boolean) && !json_object_get_boolean(shown);
+	if (count > 0 && result->killed <= 32 && denied)
+		law_broken(verdict, "at most 32 processes, but the worker's dry run says that no limit holds");
+	else if (count > 0 && result->killed <= 32)
 		law_holds(verdict, "at most 32 processes: %d were there at its end, %lld forks refused", result->killed, (long long)count);
 	else
 		law_broken(verdict, "128 forks under a limit of 32: %d at its end, %lld refused", result ? result->killed : -1,
