@@ -180,6 +180,44 @@ static void test_planted_includes_are_refused(void **state)
 	}
 }
 
+/* Files that include a header of curses, but for the one that may: views and layouts are pure, and drawn in one place. */
+static int count_curses(const struct sources *sources)
+{
+	int faults = 0;
+	for (size_t i = 0; i < sources->count; i++) {
+		struct token_list list = tokens_of(sources->files[i].text);
+		for (size_t at = 0; at + 3 < list.count; at++) {
+			if (!token_is(&list.tokens[at], TOKEN_NAME, "include") || !token_is(&list.tokens[at + 1], TOKEN_PUNCTUATION, "<"))
+				continue;
+			bool curses = strstr(list.tokens[at + 2].text, "curses") != NULL || token_is(&list.tokens[at + 2], TOKEN_NAME, "term");
+			if (curses && strcmp(sources->files[i].path, "tui/full/term.c") != 0) {
+				print_message("%s includes curses\n", sources->files[i].path);
+				faults++;
+			}
+		}
+		tokens_release(&list);
+	}
+	return faults;
+}
+
+static void test_one_file_knows_curses(void **state)
+{
+	(void)state;
+	struct sources sources = { 0 };
+	read_tree(&sources);
+	int faults = count_curses(&sources);
+	sources_release(&sources);
+	assert_int_equal(faults, 0);
+
+	/* It can fail. */
+	struct sources planted = { 0 };
+	sources_plant(&planted, "tui/full/views/tasks.c", "#include <ncursesw/curses.h>\n");
+	sources_plant(&planted, "tui/full/term.c", "#include <curses.h>\n");
+	faults = count_curses(&planted);
+	sources_release(&planted);
+	assert_int_equal(faults, 1);
+}
+
 static void test_the_front_links_no_sandbox(void **state)
 {
 	(void)state;
@@ -203,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_includes_go_one_way),
 		cmocka_unit_test(test_planted_includes_are_refused),
+		cmocka_unit_test(test_one_file_knows_curses),
 		cmocka_unit_test(test_the_front_links_no_sandbox),
 	};
 	return cmocka_run_group_tests_name("includes", tests, NULL, NULL);
