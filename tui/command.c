@@ -12,12 +12,12 @@
 
 const struct command command_table[] = {
 	{ .name = "run", .words = "[FILE]", .words_max = 1, .function = command_run,
-	  .options = TAKES(YES) | TAKES(ATTACHED) | TAKES(DETACH) | TAKES(DISPLAY) | TAKES(RESUME),
+	  .may_be_stopped = true, .options = TAKES(YES) | TAKES(ATTACHED) | TAKES(DETACH) | TAKES(DISPLAY) | TAKES(RESUME),
 	  .summary = "start a round and show it to its end",
 	  .description =
 	  "Checks the round file FILE, starts a core of its own for the round, and shows what\n"
 	  "happens until the round is over. A round of kind `smoke` asks before it starts;\n"
-	  "without a terminal to ask on it is refused, unless --yes is given.\n"
+	  "without a terminal to ask on nothing is started, unless --yes is given.\n"
 	  "\n"
 	  "The round belongs to its core, not to this command: it goes on when the terminal is\n"
 	  "closed, the line drops or the reader of the output goes away. Ctrl-C says so once;\n"
@@ -25,8 +25,8 @@ const struct command command_table[] = {
 	  "this command by that signal. With --attached each of these stops the round instead,\n"
 	  "and so does the death of this command.\n"
 	  "\n"
-	  "With --resume a round that was stopped, drained or interrupted goes on: tasks with a\n"
-	  "verdict keep it.\n",
+	  "With --resume a round that was stopped, drained, refused or interrupted goes on: tasks\n"
+	  "with a verdict keep it. The lines begin where the last core ended.\n",
 	  .examples =
 	  "proctor run docs/examples/smoke/smoke.round.json --yes\n"
 	  "proctor run nightly.round.json --detach\n"
@@ -43,7 +43,9 @@ const struct command command_table[] = {
 	  .examples = "proctor watch\nproctor watch smoke --display json\nproctor watch smoke-20260102-030405\n" },
 	{ .name = "start", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_start,
 	  .summary = "open the gate of a round that waits for its owner",
-	  .description = "Answers the question that a smoke round asks before it starts.\n\n" ROUND_WORDS,
+	  .description =
+	  "Answers the question that a smoke round asks before it starts, and lets a round go on\n"
+	  "that was held after five equal errors in a row.\n\n" ROUND_WORDS,
 	  .examples = "proctor start smoke\n" },
 	{ .name = "freeze", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_freeze,
 	  .summary = "make every process of a round stand still",
@@ -60,7 +62,7 @@ const struct command command_table[] = {
 	  .description = "What was not started can be resumed later.\n\n" ROUND_WORDS,
 	  .examples = "proctor drain smoke\nproctor run --resume smoke\n" },
 	{ .name = "stop", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_stop,
-	  .options = TAKES(TASK),
+	  .may_fault = true, .options = TAKES(TASK),
 	  .summary = "kill every process of a round, or of one task",
 	  .description =
 	  "Prints the proof: how many processes were killed, how many the kernel still counts, how\n"
@@ -71,6 +73,7 @@ const struct command command_table[] = {
 	  "by proctor-worker from the round's own record of its cgroup.\n\n" ROUND_WORDS,
 	  .examples = "proctor stop smoke\nproctor stop smoke --task clamp\n" },
 	{ .name = "wait", .words = "ROUND", .words_min = 1, .words_max = 1, .function = command_wait,
+	  .may_be_stopped = true,
 	  .summary = "return when a round is over",
 	  .description =
 	  "Exit code 0 for a round that finished, 3 for one that its owner stopped or drained, 2\n"
@@ -80,14 +83,18 @@ const struct command command_table[] = {
 	  .options = TAKES(JSON),
 	  .summary = "the rounds on this machine, newest first",
 	  .description =
-	  "States: waiting (at its gate), running, frozen, draining, finished, stopped, and\n"
+	  "States: waiting (at its gate), running, held (after five equal errors in a row; proctor\n"
+	  "start goes on), frozen, draining, finished, stopped, refused (there was no boundary), and\n"
 	  "interrupted: its core is gone before the round was over; how to resume it stands below.\n"
-	  "HEAD is the digest of the log's last line.\n",
+	  "DONE counts the tasks with a verdict, without those that were stopped. HEAD is the digest\n"
+	  "of the log's last line.\n",
 	  .examples = "proctor list\nproctor list --json\n" },
 	{ .name = "check", .words = "FILE", .words_min = 1, .words_max = 1, .function = command_check,
 	  .options = TAKES(JSON),
 	  .summary = "check a round file, and run nothing",
-	  .description = "Prints every fault with its line and column, and what is allowed there.\n",
+	  .description =
+	  "Prints every fault with its line and column, and what is allowed there; of the subjects\n"
+	  "too, which it reads.\n",
 	  .examples = "proctor check smoke.round.json\nproctor check smoke.round.json --json\n" },
 	{ .name = "help", .words = "[COMMAND]", .words_max = 1, .function = command_print_help,
 	  .summary = "the commands, or what one of them does and takes",
@@ -153,10 +160,18 @@ static int indented(const char *text, struct buffer *out)
 	return r;
 }
 
-static int exit_lines(struct buffer *out)
+bool command_exits_with(const struct command *command, enum exit_code code)
+{
+	return (code != EXIT_FAULT || command->may_fault) && (code != EXIT_STOPPED || command->may_be_stopped);
+}
+
+/* NULL: of any. */
+static int exit_lines(const struct command *command, struct buffer *out)
 {
 	int r = buffer_add_text(out, "\nExit codes:\n");
-#define X(identifier, number, meaning) if (r >= 0) r = buffer_printf(out, "  %2d  %s\n", number, meaning);
+#define X(identifier, number, meaning) \
+	if (r >= 0 && (!command || command_exits_with(command, identifier))) \
+		r = buffer_printf(out, "  %2d  %s\n", number, meaning);
 	EXITS(X)
 #undef X
 	return r;
@@ -177,7 +192,7 @@ int command_help(const struct command *command, struct buffer *out)
 		r = buffer_add_text(out, "\nExamples:\n");
 	if (r >= 0)
 		r = indented(command->examples, out);
-	return r < 0 ? r : exit_lines(out);
+	return r < 0 ? r : exit_lines(command, out);
 }
 
 int command_overview(struct buffer *out)
@@ -190,5 +205,5 @@ int command_overview(struct buffer *out)
 		r = option_lines(OPTION_BIT(OPTION_HELP) | OPTION_BIT(OPTION_VERSION), out);
 	if (r >= 0)
 		r = buffer_add_text(out, "\n`proctor help COMMAND` says what a command does and takes.\n");
-	return r < 0 ? r : exit_lines(out);
+	return r < 0 ? r : exit_lines(NULL, out);
 }

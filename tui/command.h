@@ -31,6 +31,7 @@ struct command {
 	const char *words;		/* what is no option, as in a synopsis; "" for none */
 	size_t words_min, words_max;
 	unsigned options;		/* OPTION_BIT set; --help is taken by all */
+	bool may_fault, may_be_stopped;	/* EXIT_FAULT, EXIT_STOPPED: the codes that not every command has */
 	const char *summary;		/* a line, without a full stop */
 	const char *description;	/* paragraphs, wrapped by hand at 78 columns */
 	const char *examples;		/* a command line each, with what it does */
@@ -45,6 +46,7 @@ const struct command *command_find(const char *name, const char **ret_nearest);
 
 /* "proctor run [--yes] ... [FILE]", in one line. */
 int command_synopsis(const struct command *command, struct buffer *out);
+bool command_exits_with(const struct command *command, enum exit_code code);
 /* The page that --help prints. */
 int command_help(const struct command *command, struct buffer *out);
 /* The page of `proctor help`: what there is. */

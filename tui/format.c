@@ -70,6 +70,20 @@ void line_money(struct line *line, int64_t usd_micro)
 		line_add(line, "%04" PRId64, usd_micro % 1000000 / 100);
 }
 
+void line_size(struct line *line, int64_t bytes)
+{
+	static const struct {
+		const char *unit;
+		unsigned shift;
+	} units[] = { { "GiB", 30 }, { "MiB", 20 }, { "KiB", 10 } };
+	for (size_t i = 0; i < ELEMENTS(units); i++)
+		if (bytes > 0 && bytes % (INT64_C(1) << units[i].shift) == 0) {
+			line_add(line, "%" PRId64 " %s", bytes >> units[i].shift, units[i].unit);
+			return;
+		}
+	line_add(line, "%" PRId64 " bytes", bytes);
+}
+
 void line_count(struct line *line, int64_t count, const char *one, const char *many)
 {
 	line_add(line, "%" PRId64 " %s", count, count == 1 ? one : many);

@@ -33,6 +33,8 @@ void line_duration(struct line *line, int64_t ms);
 void line_ms(struct line *line, double ms);
 /* "$0.08"; four digits where two do not hold it. */
 void line_money(struct line *line, int64_t usd_micro);
+/* "4 MiB", "1000 bytes": whole units alone. */
+void line_size(struct line *line, int64_t bytes);
 /* "1 task", "2 tasks". */
 void line_count(struct line *line, int64_t count, const char *one, const char *many);
 int line_end(struct line *line);

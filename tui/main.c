@@ -4,7 +4,6 @@
  * The front executes nothing of a candidate's; it starts proctor-core and talks to it, and closing it in
  * whatever way never touches a round (unless the round was started --attached).
  */
-#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,29 +14,32 @@
 #include "tui/command.h"
 #include "tui/notice.h"
 
-/* Descriptors 0 to 2 must be taken, or the next file that is opened becomes standard output. */
-static void fill_standard_descriptors(void)
-{
-	int fd;
-	do {
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
 static int print_version(void)
 {
 	static const char version[] = "proctor " PROCTOR_VERSION "\n";
 	int r = io_write_all(STDOUT_FILENO, version, sizeof version - 1);
-	return r < 0 && r != -EPIPE ? EXIT_REFUSED : EXIT_DONE;
+	if (r >= 0 || r == -EPIPE)
+		return EXIT_DONE;
+	struct pr_error error = { 0 };
+	pr_error_errno(&error, -r, "printing the version");
+	notice_error(&error);
+	return EXIT_REFUSED;
 }
 
 static int usage(struct pr_error *error, const struct command *command)
 {
-	notice_error(error);
 	if (!error->remedy[0])
-		notice("proctor help%s%s says what it takes", command ? " " : "", command ? command->name : "");
+		pr_error_remedy(error, "proctor help%s%s", command ? " " : "", command ? command->name : "");
+	notice_error(error);
+	return EXIT_USAGE;
+}
+
+/* proctor, and nothing more: what it takes, where errors go. */
+static int no_command(void)
+{
+	_cleanup_buffer_ struct buffer words = BUFFER_INIT;
+	if (command_overview(&words) >= 0)
+		(void)io_write_all(STDERR_FILENO, words.data, words.length);
 	return EXIT_USAGE;
 }
 
@@ -84,14 +86,13 @@ static int run_command(const struct command *command, int count, char *const arg
 
 int main(int argc, char *argv[])
 {
-	fill_standard_descriptors();
-	/* A reader that goes away is an errno, not a death: the round is detached from in good order. */
+	io_take_standard_descriptors();
+	/* A reader that goes away, or a full file, is an errno, not a death: the round is detached from in good order. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	setlocale(LC_CTYPE, "");
-	if (argc < 2) {
-		command_print_help(&(struct arguments){ 0 }, NULL);
-		return EXIT_USAGE;
-	}
+	if (argc < 2)
+		return no_command();
 	if (argv[1][0] == '-')
 		return without_command(argc - 1, argv + 1);
 	const char *nearest = NULL;

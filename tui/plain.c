@@ -13,7 +13,8 @@
 #include "tui/member.h"
 #include "tui/proof.h"
 
-#define SUBJECT_WIDTH 12	/* columns of what a line is about: a task's name, "round", "preflight" */
+#define SUBJECT_WIDTH 12	/* least columns of what a line is about: a task's name, "round", "preflight" */
+#define SUBJECT_WIDEST 24	/* most of them; a longer name moves its own lines alone */
 #define NAME_WIDTH 200		/* of a name, a path, an object */
 #define PROSE_WIDTH 600		/* of a reason, of what was tried */
 
@@ -28,12 +29,24 @@ struct rendering {
 	int status;
 };
 
+/* Every task's name is known from the first event on: the columns stand. */
+static unsigned subject_width(const struct pr_model *model)
+{
+	size_t width = SUBJECT_WIDTH;
+	for (uint32_t i = 0; i < model->counts.tasks; i++) {
+		size_t length = strlen(model->tasks[i].id);
+		if (length > width && length <= SUBJECT_WIDEST)
+			width = length;
+	}
+	return (unsigned)width;
+}
+
 static void begin(struct rendering *r, const char *subject)
 {
 	int64_t seconds = r->plain->now_ns / NS_PER_S;
 	line_begin(&r->line, r->out);
 	line_add(&r->line, "%02" PRId64 ":%02" PRId64 "  ", seconds / 60, seconds % 60);
-	line_column(&r->line, subject, SUBJECT_WIDTH);
+	line_column(&r->line, subject, r->plain->subject_width);
 	line_add(&r->line, " ");
 }
 
@@ -68,13 +81,15 @@ static void opened(struct rendering *r)
 	line_text(&r->line, text(r, "kind"), NAME_WIDTH);
 	line_add(&r->line, "): ");
 	line_count(&r->line, model->counts.tasks, "task", "tasks");
+	if (model->counts.done > 0)
+		line_add(&r->line, ", %u with a verdict that stands", model->counts.done);
 	line_add(&r->line, ", %" PRId64 " at a time, agent ", model->parallel);
 	line_text(&r->line, text(r, "agent"), NAME_WIDTH);
 	line_add(&r->line, "; at most ");
 	line_duration(&r->line, model->wall_clock_ms);
 	line_add(&r->line, " for the agent and ");
 	line_duration(&r->line, model->tests_wall_clock_ms);
-	line_add(&r->line, " for the tests of a task");
+	line_add(&r->line, " for each test");
 	end(r);
 }
 
@@ -107,7 +122,9 @@ static void preflight(struct rendering *r)
 static void gate(struct rendering *r)
 {
 	begin(r, "round");
-	if (strcmp(text(r, "state"), "open") == 0) {
+	if (strcmp(text(r, "state"), "open") == 0 && strcmp(text(r, "by"), "baseline") == 0) {
+		line_add(&r->line, "gate open: a baseline round does not ask");
+	} else if (strcmp(text(r, "state"), "open") == 0) {
 		line_add(&r->line, "gate open, by ");
 		line_text(&r->line, text(r, "by"), NAME_WIDTH);
 	} else {
@@ -166,7 +183,9 @@ static void output_cut(struct rendering *r)
 {
 	begin_task(r);
 	line_text(&r->line, text(r, "stream"), NAME_WIDTH);
-	line_add(&r->line, " over its cap of %" PRId64 " bytes: what came after is not kept", member_int(r->event, "limit_bytes"));
+	line_add(&r->line, " over its cap of ");
+	line_size(&r->line, member_int(r->event, "limit_bytes"));
+	line_add(&r->line, ": what came after is not kept");
 	end(r);
 }
 
@@ -178,18 +197,17 @@ static void errno_name(struct rendering *r)
 		name = strerrorname_np((int)member_int(r->event, "errno"));
 	if (!name)
 		return;
-	line_add(&r->line, " ");
+	line_add(&r->line, ", ");
 	line_text(&r->line, name, NAME_WIDTH);
 }
 
 static void refusal(struct rendering *r)
 {
 	begin_task(r);
-	line_add(&r->line, "refused by ");
+	line_text(&r->line, text(r, "what"), NAME_WIDTH);
+	line_add(&r->line, " refused by ");
 	line_text(&r->line, text(r, "layer"), NAME_WIDTH);
 	line_add(&r->line, ": ");
-	line_text(&r->line, text(r, "what"), NAME_WIDTH);
-	line_add(&r->line, " ");
 	line_text(&r->line, text(r, "object"), NAME_WIDTH);
 	errno_name(r);
 	line_add(&r->line, ", at least ");
@@ -263,9 +281,18 @@ static void verdict(struct rendering *r)
 	end(r);
 }
 
+static bool is_ok(const char *cleanup)
+{
+	return !cleanup[0] || strcmp(cleanup, "ok") == 0;
+}
+
 static void boundary(struct rendering *r)
 {
 	int64_t remaining = member_int(r->event, "remaining");
+	/* Its run ended by itself and left nothing: the line of the phase's end says all there is. */
+	if (remaining == 0 && member_int(r->event, "killed") == 0 && member_int(r->event, "nested") == 0 &&
+	    member_true(r->event, "removed") && is_ok(text(r, "cleanup")))
+		return;
 	begin_task(r);
 	line_add(&r->line, "%s", remaining ? "boundary NOT EMPTY: " : "boundary empty: ");
 	line_add(&r->line, "%" PRId64 " killed, %" PRId64 " remaining, %s, ", member_int(r->event, "killed"), remaining,
@@ -273,7 +300,7 @@ static void boundary(struct rendering *r)
 	line_ms(&r->line, member_double(r->event, "ms"));
 	if (member_int(r->event, "nested") > 0)
 		line_add(&r->line, ", %" PRId64 " nested cgroups", member_int(r->event, "nested"));
-	if (text(r, "cleanup")[0] && strcmp(text(r, "cleanup"), "ok") != 0) {
+	if (!is_ok(text(r, "cleanup"))) {
 		line_add(&r->line, "; left: ");
 		line_text(&r->line, text(r, "cleanup"), PROSE_WIDTH);
 	}
@@ -376,18 +403,20 @@ static void summary(struct rendering *r)
 
 static void finished(struct rendering *r)
 {
-	const char *state = text(r, "state");
-	bool whole = strcmp(state, "finished") == 0;
+	static const char *const states[][2] = {
+		{ "finished", "finished" }, { "drained", "DRAINED" }, { "refused", "REFUSED" },
+	};
+	const char *words = "STOPPED";
+	for (size_t i = 0; i < ELEMENTS(states); i++)
+		if (strcmp(text(r, "state"), states[i][0]) == 0)
+			words = states[i][1];
 	begin(r, "round");
-	if (whole)
-		line_add(&r->line, "finished");
-	else
-		line_add(&r->line, "%s", strcmp(state, "drained") == 0 ? "DRAINED" : "STOPPED");
-	line_add(&r->line, " after ");
+	line_add(&r->line, "%s after ", words);
 	line_duration(&r->line, member_int(r->event, "wall_ms"));
 	end(r);
 	summary(r);
-	if (whole)
+	/* All have a verdict that stands. */
+	if (r->model->counts.done - r->model->counts.stopped == r->model->counts.tasks)
 		return;
 	begin(r, "summary");
 	line_add(&r->line, "resume: proctor run --resume ");
@@ -439,6 +468,10 @@ int plain_event(struct plain *plain, const struct pr_message *event, const char 
 				       .model = model, .out = out };
 	bool known = event->event >= 0 && event->event < PR_EVENT_COUNT;
 	tick(plain, event);
+	if (event->event == PR_EVENT_ROUND_OPENED || plain->subject_width == 0)
+		plain->subject_width = subject_width(model);
+	if (event->seq <= plain->quiet_until)
+		return 0;
 	(known && renderers[event->event] ? renderers[event->event] : other)(&rendering);
 	return rendering.status;
 }

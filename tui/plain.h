@@ -2,7 +2,9 @@
  * Plain mode: one line of text for each event of the log, with a clock, never wrapped, without colour and
  * without control characters; after the last event a summary.
  *
- *     00:42  clamp        FAIL 0.0: patched test 1 exited 1, expected 0; charged to candidate
+ *     00:42  clamp        FAIL 0.0: patched: command 1 exited with 1, not as declared; charged to candidate
+ *
+ * What is told of a boundary is what was in it: one that was found empty, and was removed, has no line of its own.
  *
  * The clock is minutes and seconds since the round was opened; time in which no core lived is not in it.
  * Pure: what is printed depends on the events alone.
@@ -22,9 +24,11 @@ struct plain {
 	int64_t base_ns;	/* mono of the last round.opened */
 	int64_t before_ns;	/* what the clock showed then */
 	int64_t now_ns;		/* what it shows */
+	unsigned subject_width;	/* columns of what a line is about; 0: not known yet */
+	uint64_t quiet_until;	/* events up to this number have no line: they were shown before */
 };
 
-#define PLAIN_INIT { 0, 0, 0 }
+#define PLAIN_INIT { 0, 0, 0, 0, 0 }
 
 /*
  * Appends the lines of one event: `model` is the fold up to and with it, `line` its text as it stands in

@@ -28,18 +28,20 @@ static void stopped(struct line *line, struct json_object *object)
 
 static const struct {
 	void (*figures)(struct line *line, struct json_object *object);
-	const char *words;
+	const char *words, *already;
 } verbs[PR_VERB_COUNT] = {
-	[PR_VERB_START] = { NULL, "the gate is opened" },
-	[PR_VERB_FREEZE] = { frozen, "freeze asked for" },
-	[PR_VERB_THAW] = { NULL, "thawed, the clocks go on" },
-	[PR_VERB_DRAIN] = { NULL, "draining: what runs is finished, nothing more is started" },
-	[PR_VERB_STOP] = { stopped, "stop asked for" },
+	[PR_VERB_START] = { NULL, "the gate is opened", "its gate is open already" },
+	[PR_VERB_FREEZE] = { frozen, "freeze asked for", "stands still already" },
+	[PR_VERB_THAW] = { NULL, "thawed, the clocks go on", "is not frozen" },
+	[PR_VERB_DRAIN] = { NULL, "draining: what runs is finished, nothing more is started", "starts nothing more already" },
+	[PR_VERB_STOP] = { stopped, "stop asked for", "is over, or being stopped already" },
 };
 
 void line_done(struct line *line, enum pr_verb verb, struct json_object *object)
 {
-	if (verbs[verb].figures && member_is_number(object, "ms"))
+	if (member_true(object, "already"))
+		line_add(line, "%s", verbs[verb].already);
+	else if (verbs[verb].figures && member_is_number(object, "ms"))
 		verbs[verb].figures(line, object);
 	else
 		line_add(line, "%s", verbs[verb].words);

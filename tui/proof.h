@@ -8,7 +8,10 @@
 
 struct json_object;
 
-/* `object` is the answer or the control event; where it has no figures (NULL, or not yet), what was asked for. */
+/*
+ * `object` is the answer or the control event; where it has no figures (NULL, or not yet), what was asked for; where
+ * there was nothing to do (`already`), that.
+ */
 void line_done(struct line *line, enum pr_verb verb, struct json_object *object);
 
 #endif

@@ -169,6 +169,18 @@ int rounds_resolve(const char *word, struct round_place *ret_place, struct pr_er
 int round_socket(const struct round_place *place, char *ret_path, size_t size, struct pr_error *error)
 {
 	char parent[128];
+	if ((size_t)snprintf(ret_path, size, "%s/socket", place->dir) >= size)
+		return pr_error_errno(error, ENAMETOOLONG, "the socket of round %s", place->name);
+	/* The core's own word for it: a link, or the socket itself where no other place could be written. */
+	char target[128];
+	ssize_t length = readlink(ret_path, target, sizeof target - 1);
+	if (length > 0 && (size_t)length < size) {
+		memcpy(ret_path, target, (size_t)length);
+		ret_path[length] = '\0';
+		return 0;
+	}
+	if (length < 0 && errno == EINVAL)
+		return 0;
 	int r = place_sockets(parent, sizeof parent, error);
 	if (r < 0)
 		return r;
@@ -231,12 +243,15 @@ const char *round_state_name(enum round_state state)
 enum round_state round_state_of(const struct pr_model *model, bool live)
 {
 	if (model->finished)
-		return strcmp(model->state, "finished") == 0 ? ROUND_FINISHED : ROUND_STOPPED;
+		return strcmp(model->state, "finished") == 0 ? ROUND_FINISHED :
+		       strcmp(model->state, "refused") == 0 ? ROUND_REFUSED : ROUND_STOPPED;
 	if (!live)
 		return ROUND_INTERRUPTED;
 	if (model->frozen)
 		return ROUND_FROZEN;
 	if (model->draining)
 		return ROUND_DRAINING;
+	if (model->held)
+		return ROUND_HELD;
 	return model->started || model->gate != PR_GATE_WAITING ? ROUND_RUNNING : ROUND_WAITING;
 }

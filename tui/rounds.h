@@ -53,10 +53,12 @@ int round_fold(const struct round_place *place, struct pr_model *ret_model, char
 #define ROUND_STATES(X) \
 	X(ROUND_WAITING, "waiting") \
 	X(ROUND_RUNNING, "running") \
+	X(ROUND_HELD, "held") \
 	X(ROUND_FROZEN, "frozen") \
 	X(ROUND_DRAINING, "draining") \
 	X(ROUND_FINISHED, "finished") \
 	X(ROUND_STOPPED, "stopped") \
+	X(ROUND_REFUSED, "refused") \
 	X(ROUND_INTERRUPTED, "interrupted")
 
 enum round_state {

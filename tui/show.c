@@ -61,6 +61,8 @@ static void show_release(struct show *show)
 
 int show_exit_code(const struct pr_model *model)
 {
+	if (strcmp(model->state, "refused") == 0)
+		return EXIT_REFUSED;
 	if (strcmp(model->state, "finished") != 0)
 		return EXIT_STOPPED;
 	/* Over before it began: the host could not offer what the round asks for. */
@@ -119,18 +121,23 @@ static int question(const struct show *show, struct buffer *out)
 	line_duration(&line, model->wall_clock_ms);
 	line_add(&line, " for the agent and ");
 	line_duration(&line, model->tests_wall_clock_ms);
-	line_add(&line, " for each test phase of a task, unless the task says otherwise.");
+	line_add(&line, " for each test, unless a task says otherwise.");
 	int r = line_end(&line);
 	return r < 0 ? r : buffer_add_text(out, "Start? [y/N] ");
 }
 
-/* The round waits for its owner: ask, or refuse where there is nobody to ask. */
+bool show_can_ask(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+/* The round waits for its owner: ask, or refuse where the terminal went away since. */
 static int at_gate(struct show *show, struct pr_error *error)
 {
 	if (!show->settings->asks || show->gate_seen)
 		return 0;
 	show->gate_seen = true;
-	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+	if (!show_can_ask()) {
 		show->refused = true;
 		return stop(show, error);
 	}
@@ -302,7 +309,7 @@ static int is_over(struct show *show, struct pr_error *error)
 	bool gone = core_is_gone(show);
 	if (show->refused) {
 		pr_error_set(error, EPERM, "round %s is of kind smoke and asks before it starts; there is no terminal to ask on", name);
-		pr_error_remedy(error, "proctor run FILE --yes");
+		pr_error_remedy(error, "proctor run --resume %s --yes", name);
 		return EXIT_REFUSED;
 	}
 	if (show->model.finished)
@@ -337,7 +344,7 @@ int show_round(const struct round_place *place, const struct show_settings *sett
 {
 	__attribute__((cleanup(show_release))) struct show show = {
 		.place = place, .settings = settings, .feed = FEED_INIT, .model = PR_MODEL_INIT, .signals = -1,
-		.display = { .mode = settings->display, .plain = PLAIN_INIT },
+		.display = { .mode = settings->display, .plain = { .quiet_until = settings->quiet_until } },
 	};
 	int shown;
 	if (settings->display == DISPLAY_FULL && full_show(place, settings, &shown, error))

@@ -6,6 +6,7 @@
 #define TUI_SHOW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <proctor/error.h>
 
@@ -23,6 +24,7 @@ struct show_settings {
 	enum display_mode display;
 	enum show_role role;
 	bool control;		/* the keys of the screen act on the round */
+	uint64_t quiet_until;	/* plain lines begin after the event of this number: a resume shows what is new */
 	bool asks;		/* the owner is to be asked when the round waits at its gate */
 };
 
@@ -31,6 +33,9 @@ struct show_settings {
  * where it detached, EXIT_REFUSED (with `error` set) where the round is not going to end.
  */
 int show_round(const struct round_place *place, const struct show_settings *settings, struct pr_error *error);
+
+/* There is a terminal to ask the owner on. */
+bool show_can_ask(void);
 
 /* The exit code for a round that is over. */
 int show_exit_code(const struct pr_model *model);

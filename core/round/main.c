@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@
 #include <proctor/text.h>
 
 #define PROGRAM "proctor-core"
+/* What a round was seen to need, by trying less: pipes, boundaries and their cgroups, the log. */
+#define DESCRIPTORS 40
+#define DESCRIPTORS_A_TASK 12
 
 static const char usage_text[] =
 	"usage: proctor-core check FILE [--json]\n"
@@ -212,6 +216,22 @@ static int write_compiled(struct engine *engine, struct pr_error *error)
 	return io_replace_file(engine->directory.fd, "round.json", text.data, text.length, 0600, error);
 }
 
+/* With fewer descriptors a start or a task breaks off in its middle: better said before either begins. */
+static int take_descriptors(unsigned tasks, struct pr_error *error)
+{
+	struct rlimit limit;
+	rlim_t wanted = DESCRIPTORS + (rlim_t)DESCRIPTORS_A_TASK * tasks;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+		return 0;
+	if (limit.rlim_max < wanted) {
+		pr_error_set(error, EMFILE, "%lu open files are allowed here; %u task%s at a time need%s %lu", (unsigned long)limit.rlim_max,
+			     tasks, tasks == 1 ? "" : "s", tasks == 1 ? "s" : "", (unsigned long)wanted);
+		return pr_error_remedy(error, "ulimit -n %lu, or a lower `parallel` in the round file", (unsigned long)wanted);
+	}
+	limit.rlim_cur = wanted;
+	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? pr_error_errno(error, errno, "allowing %lu open files", (unsigned long)wanted) : 0;
+}
+
 /* A round that would wait for its owner, where there is none to answer. */
 static int check_gate(const struct round_spec *spec, const struct round_options *options, const char *what, const char *again,
 		      struct pr_error *error)
@@ -229,6 +249,8 @@ static int make_round(struct engine *engine, const char *file, const struct roun
 	int r = read_file(file, false, &engine->spec, faults, error);
 	if (r >= 0)
 		r = check_gate(&engine->spec, options, file, "", error);
+	if (r >= 0)
+		r = take_descriptors(engine->spec.parallel, error);
 	if (r < 0)
 		return r;
 	r = directory_make(engine->spec.name, &engine->directory, error);
@@ -281,6 +303,8 @@ static int take_up_round(struct engine *engine, const char *round, const struct 
 	r = round_file_read(path, ROUND_FILE_COMPILED, &engine->spec, faults, error);
 	if (r >= 0)
 		r = check_gate(&engine->spec, options, engine->directory.name, "--resume ", error);
+	if (r >= 0)
+		r = take_descriptors(engine->spec.parallel, error);
 	if (r >= 0)
 		r = open_store(engine, error);
 	if (r >= 0)

@@ -547,13 +547,15 @@ static void tear_down(struct round *round)
 	free(round->tasks);
 	free(round->task_stops);
 	journal_release(&round->engine.journal);
-	if (round->stillborn && !round->options.resumed)
-		directory_remove(round->engine.directory.path);
 	subjects_release(&round->engine.subjects);
 	store_free(round->engine.store);
+	cleanup_close(&round->log_fd);
+	round->log_fd = -1;
+	/* Last, with every descriptor given back that it may need: there may be few. */
+	if (round->stillborn && !round->options.resumed)
+		directory_remove(round->engine.directory.path);
 	directory_release(&round->engine.directory);
 	pool_release(&round->engine.spec.pool);
-	cleanup_close(&round->log_fd);
 }
 
 int round_serve(struct engine *engine, const struct round_options *options, struct pr_error *error)

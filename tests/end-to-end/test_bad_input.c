@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -255,7 +256,10 @@ static void test_no_cgroup2(void **state)
 	int code;
 	run_inside(&process, file, without_cgroup2, &code);
 	assert_refusal(&process, code, ARGUMENTS("cgroup", "mount"));
-	/* K14: no boundary, no run. */
+	/* K14: no boundary, no run; and the list says so. */
+	_cleanup_process_ struct process list = PROCESS_INIT;
+	assert_int_equal(driver_run(&driver, &list, 20000, ARGUMENTS("list", "--json")), 0);
+	assert_non_null(strstr(list.output.data, "\"state\":\"refused\""));
 	_cleanup_free_ char *log = driver_read(&driver, "events.jsonl");
 	assert_true(!log || !strstr(log, "\"round.started\""));
 	assert_int_equal(driver_left(&driver, 5000), 0);
@@ -336,8 +340,52 @@ static void test_the_gate_without_a_terminal(void **state)
 	_cleanup_free_ char *file = driver_file(&driver, "asks.round.json", text);
 	_cleanup_process_ struct process process = PROCESS_INIT;
 	int code = driver_run(&driver, &process, 60000, ARGUMENTS("run", file));
-	assert_refusal(&process, code, ARGUMENTS("--yes"));
+	assert_refusal(&process, code, ARGUMENTS("asks.round.json --yes"));
+	assert_no_run();
 	assert_int_equal(driver_left(&driver, 10000), 0);
+}
+
+/* A start that was killed leaves a directory that no core holds; the next one removes it. */
+static void test_what_a_killed_start_left(void **state)
+{
+	(void)state;
+	_cleanup_free_ char *left = scratch_text("%s/.good.aB3xYz", driver.rounds);
+	_cleanup_free_ char *lock = scratch_text("%s/lock", left);
+	_cleanup_free_ char *subject = scratch_text("%s/episodes.git/HEAD", left);
+	assert_int_equal(scratch_write(lock, 0600, "1\n"), 0);
+	assert_int_equal(scratch_write(subject, 0600, "ref: refs/heads/main\n"), 0);
+	assert_good_round();
+	assert_int_not_equal(access(left, F_OK), 0);
+}
+
+/* Faults of the subjects come with those of the file. */
+static void test_every_fault_at_once(void **state)
+{
+	(void)state;
+	_cleanup_free_ char *text = scratch_text("{ \"round\": \"bad\", \"paralel\": 2, %s, \"tasks\": [\n"
+		"  { \"id\": \"t\", \"repo\": \"subject\", \"commit\": \"main\", %s },\n"
+		"  { \"id\": \"t\", \"directory\": \"subject\", %s } ] }\n", AGENT, TASK, TASK);
+	refuse_text(text, ARGUMENTS("bad.round.json:1:", "paralel", "bad.round.json:2:", "no git repository", "bad.round.json:3:", "stands twice"));
+}
+
+static int no_descriptors(void *argument)
+{
+	(void)argument;
+	return setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 16, 16 }) < 0 ? -errno : 0;
+}
+
+/* A limit of the shell's that would stop the core in the middle of its start: told before it begins, with a remedy. */
+static void test_too_few_descriptors(void **state)
+{
+	(void)state;
+	const struct task_text tasks[] = { { "t", "touch done", NULL }, { 0 } };
+	_cleanup_free_ char *file = driver_round(&driver, "bad", 1, tasks);
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	int code;
+	run_inside(&process, file, no_descriptors, &code);
+	assert_refusal(&process, code, ARGUMENTS("16 open files are allowed", "ulimit -n"));
+	assert_good_round();
+	assert_int_equal(driver_run_count(&driver), 1);
 }
 
 static void test_usage(void **state)
@@ -374,7 +422,8 @@ int main(void)
 		CASE(test_missing_repository), CASE(test_unknown_commit), CASE(test_agent_that_is_not_there),
 		CASE(test_three_faults_at_once), CASE(test_no_json), CASE(test_no_file), CASE(test_network_broker),
 		CASE(test_unwritable_run_directory), CASE(test_no_cgroup2), CASE(test_read_only_run_directory),
-		CASE(test_check), CASE(test_the_gate_without_a_terminal), CASE(test_usage),
+		CASE(test_check), CASE(test_what_a_killed_start_left), CASE(test_every_fault_at_once), CASE(test_too_few_descriptors),
+		CASE(test_the_gate_without_a_terminal), CASE(test_usage),
 		/* The last: it moves this program into a mount namespace of its own. */
 		CASE(test_full_disk),
 	};

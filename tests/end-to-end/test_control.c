@@ -131,6 +131,62 @@ static void test_freeze_and_thaw(void **state)
 	assert_int_equal(driver_left(&driver, 10000), 0);
 }
 
+/* What is asked for again is answered at once, as done already: no owner waits for figures that do not come. */
+static void test_asked_for_again(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *arguments[5], *words;
+	} steps[] = {
+		{ { "start", "again" }, "its gate is open already" },
+		{ { "thaw", "again" }, "is not frozen" },
+		{ { "freeze", "again" }, "FROZEN" },
+		{ { "freeze", "again" }, "stands still already" },
+		{ { "thaw", "again" }, "thawed" },
+		{ { "stop", "again", "--task", "one" }, "STOPPED" },
+		{ { "stop", "again", "--task", "one" }, "already" },
+		{ { "drain", "again" }, "draining" },
+		{ { "drain", "again" }, "starts nothing more already" },
+		{ { "stop", "again" }, "STOPPED" },
+	};
+	const struct task_text tasks[] = { { "one", marker, NULL }, { "two", marker, NULL }, { 0 } };
+	_cleanup_free_ char *file = driver_round(&driver, "again", 2, tasks);
+	_cleanup_free_ char *name = detach(file);
+	assert_true(driver_await_more(marker, 2, 20000));
+	for (size_t i = 0; i < ELEMENTS(steps); i++) {
+		_cleanup_process_ struct process process = PROCESS_INIT;
+		int64_t began = clock_mono_ns();
+		command(&process, 0, steps[i].arguments);
+		if (!strstr(process.output.data, steps[i].words))
+			fail_msg("%s: '%s' is not in: %s", steps[i].arguments[0], steps[i].words, process.output.data);
+		assert_true(clock_mono_ns() - began < 5 * NS_PER_S);
+	}
+	/* Over: what it is, and what can be done with it. */
+	quiet_command(3, ARGUMENTS("wait", name));
+	_cleanup_process_ struct process over = PROCESS_INIT;
+	command(&over, 2, ARGUMENTS("freeze", name));
+	assert_non_null(strstr(over.error.data, "it is stopped"));
+	assert_non_null(strstr(over.error.data, "run --resume"));
+	assert_int_equal(driver_left(&driver, 10000), 0);
+}
+
+/* DONE, and what can be resumed: a task that was stopped has no verdict that stands. */
+static void test_a_stopped_task_is_not_done(void **state)
+{
+	(void)state;
+	const struct task_text tasks[] = { { "one", marker, NULL }, { "two", "touch done", NULL }, { 0 } };
+	_cleanup_free_ char *file = driver_round(&driver, "notdone", 2, tasks);
+	_cleanup_free_ char *name = detach(file);
+	assert_true(driver_await_more(marker, 1, 20000));
+	quiet_command(0, ARGUMENTS("stop", name, "--task", "one"));
+	quiet_command(0, ARGUMENTS("wait", name));
+	_cleanup_process_ struct process list = PROCESS_INIT, watch = PROCESS_INIT;
+	command(&list, 0, ARGUMENTS("list", "--json"));
+	assert_non_null(strstr(list.output.data, "\"tasks\":2,\"done\":1"));
+	command(&watch, 0, ARGUMENTS("watch", name, "--display", "plain"));
+	assert_non_null(strstr(watch.output.data, "resume: proctor run --resume"));
+}
+
 static void test_stop_a_frozen_round(void **state)
 {
 	(void)state;
@@ -359,7 +415,7 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_freeze_and_thaw), CASE(test_stop_a_frozen_round), CASE(test_stop_then_resume), CASE(test_stop_one_task),
+		CASE(test_freeze_and_thaw), CASE(test_asked_for_again), CASE(test_a_stopped_task_is_not_done), CASE(test_stop_a_frozen_round), CASE(test_stop_then_resume), CASE(test_stop_one_task),
 		CASE(test_stop_of_a_task_that_is_not_there), CASE(test_drain), CASE(test_list_and_watch_of_what_is_over),
 		CASE(test_watchers), CASE(test_commands_to_nobody),
 	};

@@ -132,6 +132,78 @@ static void test_two_runs_at_once(void **state)
 	assert_int_equal(driver_left(&driver, 10000), 0);
 }
 
+static int with_umask(void *argument)
+{
+	umask(*(const mode_t *)argument);
+	return 0;
+}
+
+/* What the owner's shell allows for new files is no business of the sandbox. */
+static void test_a_strict_umask(void **state)
+{
+	(void)state;
+	mode_t strict = 077;
+	assert_int_equal(chmod(driver.root, 0755), 0);
+	_cleanup_free_ char *file = own_agent_round("umask", "", "#!/bin/sh\n[ $(umask) = 0022 ] && touch done\n");
+	const char *const argv[] = { PROCTOR_BUILD "/proctor", "run", file, "--display", "json", NULL };
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	assert_int_equal(process_run(&process, &(struct process_start){ .argv = argv, .directory = driver.root,
+			.environment = (const char *const *)driver.variables, .before_exec = with_umask, .argument = &strict }, 60000), 0);
+	struct events events = events_read(process.output.data);
+	struct json_object *verdict = events_find(&events, "task.verdict", "t", 0);
+	if (strcmp(member_text(verdict, "verdict"), "pass") != 0)
+		fail_msg("%s: %s", member_text(verdict, "verdict"), member_text(verdict, "reason"));
+	events_release(&events);
+}
+
+static int close_the_standard_ones(void *argument)
+{
+	(void)argument;
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	return 0;
+}
+
+/* From cron, or a supervisor that closes everything: what is opened first must not take their numbers. */
+static void test_closed_descriptors(void **state)
+{
+	(void)state;
+	assert_int_equal(chmod(driver.root, 0755), 0);
+	_cleanup_free_ char *file = own_agent_round("closed", "", DOES_IT);
+	const char *const argv[] = { PROCTOR_BUILD "/proctor", "run", file, NULL };
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	assert_int_equal(process_run(&process, &(struct process_start){ .argv = argv, .directory = driver.root,
+			.environment = (const char *const *)driver.variables, .before_exec = close_the_standard_ones }, 60000), 0);
+	_cleanup_free_ char *log = driver_read(&driver, "events.jsonl");
+	assert_non_null(log);
+	assert_non_null(strstr(log, "\"verdict\":\"pass\""));
+}
+
+/* A round of a login session is steered from one that has another runtime directory, or none. */
+static void test_another_session(void **state)
+{
+	(void)state;
+	const struct task_text tasks[] = { { "t", "sleep 600", NULL }, { 0 } };
+	_cleanup_free_ char *file = driver_round(&driver, "session", 1, tasks);
+	_cleanup_process_ struct process run = PROCESS_INIT;
+	assert_int_equal(driver_run(&driver, &run, 60000, ARGUMENTS("run", file, "--detach")), 0);
+	const char *const verbs[] = { "freeze", "thaw", "stop" };
+	for (size_t i = 0; i < ELEMENTS(verbs); i++) {
+		const char *const argv[] = { PROCTOR_BUILD "/proctor", verbs[i], "session", NULL };
+		const char *const elsewhere[] = { driver.variables[0], "XDG_RUNTIME_DIR=/nowhere", driver.variables[2], NULL };
+		_cleanup_process_ struct process process = PROCESS_INIT;
+		int code = process_run(&process, &(struct process_start){ .argv = argv, .environment = elsewhere }, 20000);
+		if (code != 0 || process.error.length > 0)
+			fail_msg("%s: exit code %d: %s", verbs[i], code, process.error.data);
+	}
+	assert_int_equal(driver_run(&driver, &run, 20000, ARGUMENTS("wait", "session")), 3);
+	assert_int_equal(driver_left(&driver, 10000), 0);
+	/* The way to it ends with it. */
+	_cleanup_free_ char *newest = driver_newest(&driver);
+	_cleanup_free_ char *link = scratch_text("%s/socket", newest);
+	assert_int_not_equal(access(link, F_OK), 0);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -153,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_folder_that_only_the_owner_may_enter), CASE(test_names_with_spaces), CASE(test_files_under_home),
 		CASE(test_the_subject_stays_as_it_was), CASE(test_ways_to_name_a_round), CASE(test_two_runs_at_once),
+		CASE(test_a_strict_umask), CASE(test_closed_descriptors), CASE(test_another_session),
 	};
 	return cmocka_run_group_tests_name("places", tests, NULL, NULL);
 }

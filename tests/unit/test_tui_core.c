@@ -268,7 +268,7 @@ int main(int argc, char *argv[])
 {
 	const char *file = NULL;
 	int fd = -1;
-	bool yes = false, resumes = false;
+	bool yes = false, nobody = false, resumes = false;
 	signal(SIGPIPE, SIG_IGN);
 	alarm(LIFE_S);
 	if (argc == 3 && strcmp(argv[1], "--stop") == 0) {
@@ -278,6 +278,8 @@ int main(int argc, char *argv[])
 	for (int i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "--yes") == 0)
 			yes = true;
+		else if (strcmp(argv[i], "--nobody") == 0)
+			nobody = true;
 		else if (strcmp(argv[i], "--announce") == 0)
 			fd = atoi(argv[++i]);
 		else if (strcmp(argv[i], "--attached") == 0)
@@ -298,6 +300,10 @@ int main(int argc, char *argv[])
 	}
 	if (strcmp(argv[1], "check") == 0)
 		return 0;
+	if (nobody && strstr(script.data, "\"waiting\"")) {
+		fprintf(stderr, "the fake core: nobody to ask; proctor run FILE --yes\n");
+		return 2;
+	}
 	open_round(resumes, file);
 	setsid();
 	announce(fd);

@@ -164,11 +164,13 @@ static void test_nobody_to_ask(void **state)
 {
 	(void)state;
 	_cleanup_free_ char *file = script(OPENED GATE STARTED "hold\n");
-	_cleanup_process_ struct process process = PROCESS_INIT, wait = PROCESS_INIT;
+	_cleanup_process_ struct process process = PROCESS_INIT, list = PROCESS_INIT;
 	expect(&process, 2, "run", file);
 	assert_said(&process.error, "--yes");
-	assert_null(strstr(process.output.data, "started"));
-	expect(&wait, 3, "wait", NAME);
+	assert_string_equal(process.output.data, "");
+	/* Nothing of it was made. */
+	expect(&list, 0, "list", "--json");
+	assert_string_equal(list.output.data, "[]\n");
 }
 
 static void test_interrupted(void **state)
@@ -185,7 +187,8 @@ static void test_interrupted(void **state)
 	expect(&json, 0, "list", "--json");
 	assert_said(&json.output, "\"state\":\"interrupted\"");
 	expect(&freeze, 2, "freeze", NAME);
-	assert_said(&freeze.error, "does not run");
+	assert_said(&freeze.error, "does not run: it is interrupted");
+	assert_said(&freeze.error, "proctor run --resume " NAME " goes on");
 
 	/* It is shown from its first event on, the end before the resume included. */
 	_cleanup_free_ char *rest = scratch_text("%s/resume", root);
@@ -224,7 +227,7 @@ static void test_the_ladder(void **state)
 	expect_end(&wait, 3);
 	expect_end(&watch, 0);
 	expect(&over, 2, "stop", NAME);
-	assert_said(&over.error, "does not run");
+	assert_said(&over.error, "does not run: it is stopped");
 }
 
 static void test_a_gate_is_opened_from_elsewhere(void **state)
@@ -444,6 +447,8 @@ static void test_usage(void **state)
 		{ { "list", "more" }, "more" },
 		{ { "--versoin" }, "--version" },
 		{ { "help", "waitt" }, "help wait" },
+		{ { "help", "zzzzz" }, "try: proctor help\n" },
+		{ { "list", "--zzzzz" }, "try: proctor help list\n" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		_cleanup_process_ struct process process = PROCESS_INIT;
@@ -452,6 +457,17 @@ static void test_usage(void **state)
 		assert_said(&process.error, cases[i].hint);
 		assert_string_equal(process.output.data, "");
 	}
+}
+
+/* Without a command: what there is, where errors go. */
+static void test_no_command(void **state)
+{
+	(void)state;
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	start_with(&process, NULL, NULL, (const char *const[]){ NULL });
+	expect_end(&process, 64);
+	assert_said(&process.error, "Usage: proctor COMMAND");
+	assert_string_equal(process.output.data, "");
 }
 
 static void test_help_and_version(void **state)
@@ -530,6 +546,7 @@ int main(void)
 		TEST(test_a_mute_core),
 		TEST(test_a_stop_that_leaves_something),
 		TEST(test_usage),
+		TEST(test_no_command),
 		TEST(test_help_and_version),
 		TEST(test_no_rounds),
 	};

@@ -121,6 +121,16 @@ static void test_exit_codes_are_told(void **state)
 #define X(identifier, number, meaning) assert_non_null(strstr(text, "\n.It " #number "\n"));
 	EXITS(X)
 #undef X
+	/* A command's page tells those that it can end with, and no others. */
+	for (size_t i = 0; i < command_count; i++) {
+		_cleanup_free_ char *name = scratch_text("proctor-%s", command_table[i].name);
+		_cleanup_free_ char *own = page(name);
+#define X(identifier, number, meaning) \
+		if ((strstr(own, "\n.It " #number "\n") != NULL) != command_exits_with(&command_table[i], identifier)) \
+			fail_msg("%s: exit code %d", name, number);
+		EXITS(X)
+#undef X
+	}
 }
 
 int main(void)

@@ -17,9 +17,11 @@ struct recorded {
 	const char *members;
 };
 
+static uint64_t quiet_until;
+
 static void render(const struct recorded *events, size_t count, struct buffer *out, char ret_head[static DIGEST_HEX])
 {
-	struct plain plain = PLAIN_INIT;
+	struct plain plain = { .quiet_until = quiet_until };
 	struct pr_model model = PR_MODEL_INIT;
 	for (size_t i = 0; i < count; i++) {
 		_cleanup_buffer_ struct buffer line = BUFFER_INIT;
@@ -67,7 +69,7 @@ static const struct recorded ROUND[] = {
 };
 
 static const char EXPECTED[] =
-	"00:00  round        smoke-20260102-030405 opened (smoke): 3 tasks, 2 at a time, agent claude; at most 10:00 for the agent and 2.5 s for the tests of a task\n"
+	"00:00  round        smoke-20260102-030405 opened (smoke): 3 tasks, 2 at a time, agent claude; at most 10:00 for the agent and 2.5 s for each test\n"
 	"00:00  preflight    warn    limits: pids: by cgroup v1\n"
 	"00:01  preflight    FAIL    repository: commit is not there; try: git fetch\n"
 	"00:01  preflight    9 ok, 1 warn, 0 FAIL, 0 unknown\n"
@@ -75,8 +77,8 @@ static const char EXPECTED[] =
 	"00:05  round        gate open, by command\n"
 	"00:05  round        started\n"
 	"00:05  clamp        agent started\n"
-	"00:06  clamp        agent refused by limits: fork pids.max 64 EAGAIN, at least 3 times, by sh (recorded)\n"
-	"00:07  clamp        agent stdout over its cap of 4194304 bytes: what came after is not kept\n"
+	"00:06  clamp        agent fork refused by limits: pids.max 64, EAGAIN, at least 3 times, by sh (recorded)\n"
+	"00:07  clamp        agent stdout over its cap of 4 MiB: what came after is not kept\n"
 	"00:08  round        FROZEN in 3 ms: 2 runs, 41 processes stand still (by uid 0, pid 7)\n"
 	"00:09  round        thawed, the clocks go on (by uid 0, pid 7)\n"
 	"00:10  clamp        agent ended after 5.2 s: exited 0\n"
@@ -133,6 +135,91 @@ static void test_the_clock_over_a_resume(void **state)
 	assert_non_null(strstr(out.data, "00:40  round        started\n00:40  round        started\n"));
 }
 
+/* A boundary that was found empty and was removed is no news; each other end of one is. */
+static void test_an_empty_boundary_is_silent(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *members, *words;
+	} cases[] = {
+		{ "\"killed\":0,\"remaining\":0,\"removed\":true,\"nested\":0,\"cleanup\":\"ok\"", NULL },
+		{ "\"killed\":1,\"remaining\":0,\"removed\":true,\"nested\":0,\"cleanup\":\"ok\"", "boundary empty: 1 killed, 0 remaining, removed" },
+		{ "\"killed\":0,\"remaining\":1,\"removed\":false,\"nested\":0,\"cleanup\":\"ok\"", "NOT EMPTY: 0 killed, 1 remaining, NOT removed" },
+		{ "\"killed\":0,\"remaining\":0,\"removed\":false,\"nested\":0,\"cleanup\":\"ok\"", "NOT removed" },
+		{ "\"killed\":0,\"remaining\":0,\"removed\":true,\"nested\":2,\"cleanup\":\"ok\"", "2 nested cgroups" },
+		{ "\"killed\":0,\"remaining\":0,\"removed\":true,\"nested\":0,\"cleanup\":\"a directory\"", "left: a directory" },
+	};
+	for (size_t i = 0; i < ELEMENTS(cases); i++) {
+		_cleanup_buffer_ struct buffer out = BUFFER_INIT, members = BUFFER_INIT;
+		char head[DIGEST_HEX];
+		assert_true(buffer_printf(&members, "\"type\":\"boundary.closed\",\"task\":\"t\",\"phase\":\"agent\",%s,\"ms\":1", cases[i].members) >= 0);
+		render(&(struct recorded){ 0, members.data }, 1, &out, head);
+		if (!cases[i].words)
+			assert_int_equal(out.length, 0);
+		else if (!out.length || !strstr(out.data, cases[i].words))
+			fail_msg("%s: %s", cases[i].words, out.length ? out.data : "nothing");
+	}
+}
+
+/* What lines are about stands in a column of its own, as wide as the longest name of the round, within bounds. */
+static void test_the_columns(void **state)
+{
+	(void)state;
+#define NAMED(id) "\"type\":\"round.opened\",\"round\":\"r\",\"kind\":\"smoke\",\"tasks\":[{\"task\":\"" id "\"},{\"task\":\"b\"}]"
+	static const struct {
+		const char *opened, *line;
+	} cases[] = {
+		{ NAMED("a"), "00:00  round        started\n" },
+		{ NAMED("broken-baseline"), "00:00  round           started\n" },
+		{ NAMED("a-name-that-is-longer-than-any-column-should-be"), "00:00  round        started\n" },
+	};
+	for (size_t i = 0; i < ELEMENTS(cases); i++) {
+		_cleanup_buffer_ struct buffer out = BUFFER_INIT;
+		char head[DIGEST_HEX];
+		const struct recorded events[] = { { 0, cases[i].opened }, { 0, "\"type\":\"round.started\"" } };
+		render(events, ELEMENTS(events), &out, head);
+		assert_string_equal(strchr(out.data, '\n') + 1, cases[i].line);
+	}
+}
+
+/* A round that never ran is not one that was stopped; one with tasks to run again says how. */
+static void test_how_it_ended(void **state)
+{
+	(void)state;
+#define ENDED(state) "\"type\":\"round.finished\",\"state\":\"" state "\",\"tasks\":3,\"wall_ms\":20"
+	static const struct {
+		const char *finished, *words;
+	} cases[] = {
+		{ ENDED("refused"), "round        REFUSED after 20 ms\n" },
+		{ ENDED("drained"), "round        DRAINED after 20 ms\n" },
+		{ ENDED("finished"), "round        finished after 20 ms\n" },
+	};
+	for (size_t i = 0; i < ELEMENTS(cases); i++) {
+		_cleanup_buffer_ struct buffer out = BUFFER_INIT;
+		char head[DIGEST_HEX];
+		const struct recorded events[] = { { 0, OPENED }, { 0, cases[i].finished } };
+		render(events, ELEMENTS(events), &out, head);
+		assert_non_null(strstr(out.data, cases[i].words));
+		assert_non_null(strstr(out.data, "resume: proctor run --resume smoke-20260102-030405\n"));
+	}
+}
+
+/* What was shown before a resume is not shown again, and its clock goes on all the same. */
+static void test_a_resume_begins_where_it_begins(void **state)
+{
+	(void)state;
+	static const struct recorded events[] = {
+		{ 1000, OPENED }, { 1030, "\"type\":\"round.started\"" }, { 5, OPENED }, { 15, "\"type\":\"round.started\"" },
+	};
+	_cleanup_buffer_ struct buffer out = BUFFER_INIT;
+	char head[DIGEST_HEX];
+	quiet_until = 2;
+	render(events, ELEMENTS(events), &out, head);
+	quiet_until = 0;
+	assert_int_equal(strncmp(out.data, "00:30  round        smoke-20260102-030405 opened", 47), 0);
+	assert_non_null(strstr(out.data, "\n00:40  round        started\n"));
+}
+
 /* Whatever an event holds, one event is one line of printable text. */
 static void test_hostile_text(void **state)
 {
@@ -187,6 +274,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_recorded_round),
 		cmocka_unit_test(test_the_clock_over_a_resume),
+		cmocka_unit_test(test_an_empty_boundary_is_silent),
+		cmocka_unit_test(test_the_columns),
+		cmocka_unit_test(test_how_it_ended),
+		cmocka_unit_test(test_a_resume_begins_where_it_begins),
 		cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_nothing_in_it),
 	};

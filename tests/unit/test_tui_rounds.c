@@ -140,6 +140,8 @@ static void test_states(void **state)
 		{ { .finished = true, .state = "finished" }, false, "finished" },
 		{ { .finished = true, .state = "stopped" }, true, "stopped" },
 		{ { .finished = true, .state = "drained" }, false, "stopped" },
+		{ { .finished = true, .state = "refused" }, false, "refused" },
+		{ { .started = true, .held = true }, true, "held" },
 		{ { .started = true, .frozen = true }, false, "interrupted" },
 	};
 	for (size_t i = 0; i < ELEMENTS(cases); i++)

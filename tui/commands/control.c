@@ -18,12 +18,13 @@
 static const struct {
 	int64_t within_ns;
 	bool has_figures;	/* the answer, or the control event, tells what was done */
+	const char *next;	/* what the owner may do then; the round's name follows */
 } verbs[PR_VERB_COUNT] = {
-	[PR_VERB_START] = { 10 * NS_PER_S, false },
-	[PR_VERB_FREEZE] = { 10 * NS_PER_S, true },
-	[PR_VERB_THAW] = { 10 * NS_PER_S, false },
-	[PR_VERB_DRAIN] = { 10 * NS_PER_S, false },
-	[PR_VERB_STOP] = { 10 * NS_PER_S, true },
+	[PR_VERB_START] = { 10 * NS_PER_S, false, "watch it: proctor watch" },
+	[PR_VERB_FREEZE] = { 10 * NS_PER_S, true, "go on: proctor thaw" },
+	[PR_VERB_THAW] = { 10 * NS_PER_S, false, "watch it: proctor watch" },
+	[PR_VERB_DRAIN] = { 10 * NS_PER_S, false, "wait for its end: proctor wait" },
+	[PR_VERB_STOP] = { 10 * NS_PER_S, true, "resume: proctor run --resume" },
 };
 
 struct control {
@@ -45,9 +46,12 @@ static void control_release(struct control *control)
 
 static int refused(const struct control *control, const struct pr_message *answer, struct pr_error *error)
 {
-	return pr_error_set(error, EPERM, "round %s refuses %s%s%s: %s", control->place->name, pr_verb_name(control->verb),
+	pr_error_set(error, EPERM, "round %s refuses %s%s%s: %s", control->place->name, pr_verb_name(control->verb),
 			    control->task ? " of task " : "", control->task ? control->task : "",
 			    answer->message ? answer->message : answer->code);
+	if (answer->code && strcmp(answer->code, "no-such-task") == 0)
+		pr_error_remedy(error, "proctor watch %s names its tasks", control->place->name);
+	return -EPERM;
 }
 
 static int take_message(struct control *control, const struct pr_message *message, struct pr_error *error)
@@ -89,7 +93,8 @@ static int await(struct control *control, struct pr_error *error)
 			if (r < 0)
 				return r;
 		}
-		if (control->answer && (control->figures || !verbs[control->verb].has_figures))
+		bool nothing_more = !verbs[control->verb].has_figures || member_true(control->answer, "already");
+		if (control->answer && (control->figures || nothing_more))
 			return 0;
 		bool more = !control->link.ended && link_wait(&control->link, until_ns) != 0;
 		/* Done, says the core; the figures are then in the log. */
@@ -98,15 +103,6 @@ static int await(struct control *control, struct pr_error *error)
 		link_fill(&control->link);
 	}
 }
-
-/* What the owner may do next; the round's name follows. */
-static const char *const next_steps[PR_VERB_COUNT] = {
-	[PR_VERB_START] = "watch it: proctor watch",
-	[PR_VERB_FREEZE] = "go on: proctor thaw",
-	[PR_VERB_THAW] = "watch it: proctor watch",
-	[PR_VERB_DRAIN] = "wait for its end: proctor wait",
-	[PR_VERB_STOP] = "resume: proctor run --resume",
-};
 
 static int print_proof(const struct control *control, struct pr_error *error)
 {
@@ -120,8 +116,9 @@ static int print_proof(const struct control *control, struct pr_error *error)
 		line_text(&line, control->task, 0);
 	}
 	line_add(&line, ": ");
-	line_done(&line, control->verb, control->figures);
-	line_add(&line, "; %s ", next_steps[control->verb]);
+	line_done(&line, control->verb, control->figures ? control->figures : control->answer);
+	/* A round of which one task was stopped goes on, and cannot be resumed before its end. */
+	line_add(&line, "; %s ", control->task ? verbs[PR_VERB_START].next : verbs[control->verb].next);
 	line_text(&line, control->place->name, 0);
 	int r = line_end(&line);
 	if (r >= 0)
@@ -130,14 +127,28 @@ static int print_proof(const struct control *control, struct pr_error *error)
 	return r < 0 && r != -EPIPE ? pr_error_errno(error, -r, "printing what was done") : 0;
 }
 
+/* Nothing of it is there to be told anything: its state, and what can be done from there. */
+static int does_not_run(const struct round_place *place, struct pr_error *error)
+{
+	struct pr_model model = PR_MODEL_INIT;
+	char head[DIGEST_HEX];
+	const char *state = "interrupted";
+	bool whole = false;
+	if (round_fold(place, &model, head, NULL) >= 0) {
+		state = round_state_name(round_state_of(&model, false));
+		whole = model.finished && model.counts.done - model.counts.stopped == model.counts.tasks;
+	}
+	pr_model_release(&model);
+	pr_error_set(error, ESRCH, "round %s does not run: it is %s", place->name, state);
+	return pr_error_remedy(error, "proctor %s %s %s", whole ? "watch" : "run --resume", place->name,
+			       whole ? "shows what came of it" : "goes on with it");
+}
+
 static int open_link(struct control *control, struct pr_error *error)
 {
 	char path[128];
-	if (!round_is_live(control->place)) {
-		pr_error_set(error, ESRCH, "round %s does not run", control->place->name);
-		return pr_error_remedy(error, "proctor list shows its state; proctor run --resume %s goes on with it",
-				       control->place->name);
-	}
+	if (!round_is_live(control->place))
+		return does_not_run(control->place, error);
 	int r = round_socket(control->place, path, sizeof path, error);
 	if (r >= 0)
 		r = link_open(&control->link, path, control->place->name, error);

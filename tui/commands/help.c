@@ -16,7 +16,7 @@ int command_print_help(const struct arguments *arguments, struct pr_error *error
 		command = command_find(arguments->words[0], &nearest);
 		if (!command) {
 			pr_error_set(error, EINVAL, "unknown command %s", arguments->words[0]);
-			pr_error_remedy(error, "proctor help %s", nearest ? nearest : "");
+			pr_error_remedy(error, "proctor help%s%s", nearest ? " " : "", nearest ? nearest : "");
 			return EXIT_USAGE;
 		}
 	}

@@ -18,6 +18,12 @@ struct listed {
 	enum round_state state;
 };
 
+/* With a verdict that a resume keeps: not those that were stopped. */
+static uint32_t judged(const struct listed *row)
+{
+	return row->model.counts.done - row->model.counts.stopped;
+}
+
 static int row_json(const struct listed *row, struct json_object *list)
 {
 	struct json_object *object = json_object_new_object();
@@ -26,7 +32,7 @@ static int row_json(const struct listed *row, struct json_object *list)
 	json_object_object_add(object, "round", pr_safe_text_json(row->place->name, strlen(row->place->name)));
 	json_object_object_add(object, "state", json_object_new_string(round_state_name(row->state)));
 	json_object_object_add(object, "tasks", json_object_new_int64(row->model.counts.tasks));
-	json_object_object_add(object, "done", json_object_new_int64(row->model.counts.done));
+	json_object_object_add(object, "done", json_object_new_int64(judged(row)));
 	json_object_object_add(object, "started_at", row->model.opened_at_ms ? json_object_new_int64(row->model.opened_at_ms) : NULL);
 	json_object_object_add(object, "head", json_object_new_string(row->head));
 	json_object_object_add(object, "dir", pr_safe_text_json(row->place->dir, strlen(row->place->dir)));
@@ -41,7 +47,7 @@ static int row_plain(const struct listed *row, unsigned name_width, struct buffe
 	time_t seconds = (time_t)(row->model.opened_at_ms / 1000);
 	if (seconds && localtime_r(&seconds, &when))
 		strftime(opened, sizeof opened, "%Y-%m-%d %H:%M", &when);
-	snprintf(done, sizeof done, "%u/%u", row->model.counts.done, row->model.counts.tasks);
+	snprintf(done, sizeof done, "%u/%u", judged(row), row->model.counts.tasks);
 
 	line_begin(&line, out);
 	line_column(&line, row->place->name, name_width);

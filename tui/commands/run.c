@@ -8,6 +8,24 @@
 #include "tui/rounds.h"
 #include "tui/show.h"
 
+/* What was shown before is not shown again; a log that cannot be read is the core's to complain of. */
+static uint64_t events_so_far(const struct round_place *place)
+{
+	struct pr_model model = PR_MODEL_INIT;
+	char head[DIGEST_HEX];
+	uint64_t seq = round_fold(place, &model, head, NULL) >= 0 ? model.seq : 0;
+	pr_model_release(&model);
+	return seq;
+}
+
+/* A path as an argument of a core: one that begins with '-' is no option of its. */
+static const char *file_for_core(const char *file, char *room, size_t size)
+{
+	if (file[0] != '-' || (size_t)snprintf(room, size, "./%s", file) >= size)
+		return file;
+	return room;
+}
+
 /* How a round is named to a core: by its full name, or by its path where it is not among the others. */
 static const char *word_for_core(const struct round_place *place)
 {
@@ -54,6 +72,7 @@ int command_run(const struct arguments *arguments, struct pr_error *error)
 		return EXIT_USAGE;
 
 	struct round_place place = { 0 };
+	char file[4096];
 	const char *words[5] = { "run" };
 	size_t count = 1;
 	int r = 0;
@@ -62,12 +81,16 @@ int command_run(const struct arguments *arguments, struct pr_error *error)
 		words[count++] = "--resume";
 		words[count++] = word_for_core(&place);
 	} else {
-		words[count++] = arguments->words[0];
+		words[count++] = file_for_core(arguments->words[0], file, sizeof file);
 	}
 	if (r < 0)
 		return r;
+	if (argument_given(arguments, OPTION_RESUME))
+		settings.quiet_until = events_so_far(&place);
 	if (!settings.asks)
 		words[count++] = "--yes";
+	else if (!argument_given(arguments, OPTION_DETACH) && settings.display != DISPLAY_FULL && !show_can_ask())
+		words[count++] = "--nobody";
 
 	_cleanup_close_ int attached = -1;
 	struct announced announced;
@@ -89,7 +112,8 @@ int command_run(const struct arguments *arguments, struct pr_error *error)
 
 int command_check(const struct arguments *arguments, struct pr_error *error)
 {
-	const char *words[4] = { "check", arguments->words[0] };
+	char file[4096];
+	const char *words[4] = { "check", file_for_core(arguments->words[0], file, sizeof file) };
 	if (argument_given(arguments, OPTION_JSON))
 		words[2] = "--json";
 	return launch_and_wait(words, error);
