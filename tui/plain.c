@@ -16,6 +16,7 @@
 #define SUBJECT_WIDTH 12	/* least columns of what a line is about: a task's name, "round", "preflight" */
 #define SUBJECT_WIDEST 24	/* most of them; a longer name moves its own lines alone */
 #define NAME_WIDTH 200		/* of a name, a path, an object */
+#define SHORT_PHASE_MS 1000
 #define PROSE_WIDTH 600		/* of a reason, of what was tried */
 
 struct rendering {
@@ -157,6 +158,9 @@ static const struct {
 static void phase(struct rendering *r)
 {
 	const char *termination = text(r, "termination");
+	/* What no command ran in and took no time: the next phase's start says that it is over. */
+	if (strcmp(text(r, "state"), "ended") == 0 && !termination[0] && member_int(r->event, "wall_ms") < SHORT_PHASE_MS)
+		return;
 	begin_task(r);
 	if (strcmp(text(r, "state"), "ended") != 0) {
 		line_add(&r->line, "started");
@@ -312,7 +316,10 @@ static void control(struct rendering *r)
 	int verb = pr_verb_from_name(text(r, "verb"));
 	struct json_object *who = member(r->event, "who");
 	begin_task(r);
-	if (verb < 0)
+	bool held = strcmp(text(r, "verb"), "hold") == 0;
+	if (held)
+		line_add(&r->line, "HELD");
+	else if (verb < 0)
 		line_text(&r->line, text(r, "verb"), NAME_WIDTH);
 	else
 		line_done(&r->line, (enum pr_verb)verb, r->event);
@@ -320,7 +327,8 @@ static void control(struct rendering *r)
 		line_add(&r->line, ": ");
 		line_text(&r->line, text(r, "why"), PROSE_WIDTH);
 	}
-	if (member_is_number(who, "uid"))
+	/* Held by the core itself, which nobody asked. */
+	if (member_is_number(who, "uid") && !held)
 		line_add(&r->line, " (by uid %" PRId64 ", pid %" PRId64 ")", member_int(who, "uid"), member_int(who, "pid"));
 	end(r);
 }

@@ -2,9 +2,10 @@
  * Plain mode: one line of text for each event of the log, with a clock, never wrapped, without colour and
  * without control characters; after the last event a summary.
  *
- *     00:42  clamp        FAIL 0.0: patched: command 1 exited with 1, not as declared; charged to candidate
+ *     00:42  clamp        FAIL 0.0: patched: command 1 exited with 1, not as declared (0); charged to candidate
  *
- * What is told of a boundary is what was in it: one that was found empty, and was removed, has no line of its own.
+ * No line of its own has a boundary that was found empty and was removed, and the end of a phase without a command
+ * (prepare, collect) that took less than a second.
  *
  * The clock is minutes and seconds since the round was opened; time in which no core lived is not in it.
  * Pure: what is printed depends on the events alone.

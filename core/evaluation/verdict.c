@@ -229,6 +229,19 @@ static bool judge_agent(const struct task_facts *facts, struct verdict *verdict)
 	return true;
 }
 
+/* "not as declared (0, -9)". */
+static void miss_words(const struct test_facts *test, char *ret_words, size_t size)
+{
+	size_t length = (size_t)snprintf(ret_words, size, ", not as declared (");
+	for (size_t i = 0; i < test->expected_count && length < size; i++)
+		length += (size_t)snprintf(ret_words + length, size - length, "%s%d", i ? ", " : "", test->expected[i]);
+	/* Many are cut, and say so. */
+	if (length + 1 < size)
+		snprintf(ret_words + length, size - length, ")");
+	else
+		snprintf(ret_words + size - sizeof "...)", sizeof "...)", "...)");
+}
+
 struct set_rows {
 	const char *name;
 	enum attribution run, output, miss;
@@ -255,10 +268,12 @@ static bool judge_set(const struct set_facts *set, const struct set_rows *rows, 
 			cut = cut ? cut : test;
 		} else if (!run_exit_code(&test->run, &code) || test->run.remaining > 0) {
 			take_row(verdict, rows->run);
-			say(verdict, "%s run failed: command %zu %s", rows->name, command_number(set, test),
+			say(verdict, "%s run failed: command %zu %s%s%s", rows->name, command_number(set, test),
 			    test->run.outcome == RUN_TIMED_OUT ? "timed out" :
-			    test->run.outcome == RUN_NOT_EXECUTED ? "could not start" :
-			    test->run.remaining > 0 ? "left processes behind" : "did not run to an end");
+			    test->run.outcome == RUN_NOT_EXECUTED ? "could not be executed" :
+			    test->run.remaining > 0 ? "left processes behind" : "did not run to an end",
+			    test->run.outcome == RUN_NOT_EXECUTED ? ": " : "",
+			    test->run.outcome == RUN_NOT_EXECUTED ? strerror(test->run.code) : "");
 			return true;
 		} else if (!test_met(test)) {
 			missed = missed ? missed : test;
@@ -271,11 +286,12 @@ static bool judge_set(const struct set_facts *set, const struct set_rows *rows, 
 	}
 	if (missed) {
 		int code = 0;
-		char what[64];
+		char what[64], miss[100];
 		run_exit_code(&missed->run, &code);
 		take_row(verdict, rows->miss);
 		snprintf(what, sizeof what, "%s: command %zu", rows->name, command_number(set, missed));
-		say_exit(verdict, what, code, ", not as declared");
+		miss_words(missed, miss, sizeof miss);
+		say_exit(verdict, what, code, miss);
 		if (killed_by_memory(&missed->run))
 			verdict->cause = attribution_row(ATTRIBUTED_MEMORY_LIMIT)->cause;
 		return true;

@@ -189,9 +189,9 @@ static void count_error(struct round *round, const struct task *task)
 		return;
 	struct who who = { geteuid(), getpid() };
 	struct json_object *control = round_control_event("hold", &who, NULL);
-	char why[300];
-	snprintf(why, sizeof why, "%u equal errors in a row, charged to %s: %.150s; `proctor start` goes on", round->equal_errors,
-		 task->verdict.charged_to ? task->verdict.charged_to : "nobody", task->verdict.reason);
+	char why[400];
+	snprintf(why, sizeof why, "%u equal errors in a row, charged to %s: %.120s; go on: proctor start %s", round->equal_errors,
+		 task->verdict.charged_to ? task->verdict.charged_to : "nobody", task->verdict.reason, round->engine.directory.name);
 	set_value(control, "why", pr_safe_text_json(why, strlen(why)));
 	round->held = journal_write(&round->engine.journal, control) >= 0;
 }

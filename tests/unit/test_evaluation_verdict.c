@@ -232,7 +232,23 @@ static void reasons_name_the_path_and_the_command(void **state)
 	};
 	const struct task_facts flaky = FACTS(.agent = EXITED(0), .baseline = { runs, 3, 2 });
 	verdict_decide(&flaky, &verdict);
-	assert_string_equal(verdict.reason, "baseline: command 1 exited with 0, not as declared");
+	assert_string_equal(verdict.reason, "baseline: command 1 exited with 0, not as declared (1)");
+
+	/* Why nothing ran is in the words; so is all that was declared, or that there is more. */
+	const struct test_facts absent[] = { { .run = { .outcome = RUN_NOT_EXECUTED, .code = ENOENT }, .expected = one, .expected_count = 1 } };
+	const struct task_facts missing = FACTS(.agent = EXITED(0), .baseline = { absent, 1, 1 });
+	verdict_decide(&missing, &verdict);
+	assert_string_equal(verdict.reason, "baseline run failed: command 1 could not be executed: No such file or directory");
+	static const int two[] = { 0, -9 };
+	static int all[300];
+	const struct test_facts misses[] = { { .run = EXITED(1), .expected = two, .expected_count = 2 },
+					     { .run = EXITED(1), .expected = all, .expected_count = ELEMENTS(all) } };
+	const struct task_facts miss = FACTS(.agent = EXITED(0), .baseline = { &misses[0], 1, 1 });
+	verdict_decide(&miss, &verdict);
+	assert_string_equal(verdict.reason, "baseline: command 1 exited with 1, not as declared (0, -9)");
+	const struct task_facts many = FACTS(.agent = EXITED(0), .baseline = { &misses[1], 1, 1 });
+	verdict_decide(&many, &verdict);
+	assert_string_equal(verdict.reason + strlen(verdict.reason) - 4, "...)");
 }
 
 int main(void)

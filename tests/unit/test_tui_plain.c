@@ -135,6 +135,25 @@ static void test_the_clock_over_a_resume(void **state)
 	assert_non_null(strstr(out.data, "00:40  round        started\n00:40  round        started\n"));
 }
 
+/* Phases in which no command runs say their end only where they took a while; a hold says what to do. */
+static void test_short_phases_and_a_hold(void **state)
+{
+	(void)state;
+	static const struct recorded events[] = {
+		{ 0, "\"type\":\"task.phase\",\"task\":\"a\",\"phase\":\"collect\",\"state\":\"ended\",\"wall_ms\":999,\"termination\":null" },
+		{ 0, "\"type\":\"task.phase\",\"task\":\"a\",\"phase\":\"collect\",\"state\":\"ended\",\"wall_ms\":1000,\"termination\":null" },
+		{ 0, "\"type\":\"task.phase\",\"task\":\"a\",\"phase\":\"patched\",\"state\":\"ended\",\"wall_ms\":9,\"termination\":\"exited\",\"exit_code\":1" },
+		{ 0, "\"type\":\"control\",\"verb\":\"hold\",\"who\":{\"uid\":0,\"pid\":7},\"task\":null,\"why\":\"5 equal errors; go on: proctor start r\"" },
+	};
+	_cleanup_buffer_ struct buffer out = BUFFER_INIT;
+	char head[DIGEST_HEX];
+	render(events, ELEMENTS(events), &out, head);
+	assert_string_equal(out.data,
+		"00:00  a            collect ended after 1 s\n"
+		"00:00  a            patched ended after 9 ms: exited 1\n"
+		"00:00  round        HELD: 5 equal errors; go on: proctor start r\n");
+}
+
 /* A boundary that was found empty and was removed is no news; each other end of one is. */
 static void test_an_empty_boundary_is_silent(void **state)
 {
@@ -274,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_recorded_round),
 		cmocka_unit_test(test_the_clock_over_a_resume),
+		cmocka_unit_test(test_short_phases_and_a_hold),
 		cmocka_unit_test(test_an_empty_boundary_is_silent),
 		cmocka_unit_test(test_the_columns),
 		cmocka_unit_test(test_how_it_ended),
