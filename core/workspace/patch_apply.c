@@ -356,9 +356,13 @@ static int assemble(struct apply *apply, struct tree *tree)
 	int r = tree_sort(&apply->touched, NULL);
 	if (r < 0)
 		return refuse(apply, "two sections for one file");
+	tree_sort(&apply->written, NULL);
 	for (size_t i = 0; i < apply->before->count; i++) {
 		const struct tree_entry *entry = &apply->before->entries[i];
 		if (tree_find(&apply->touched, entry->path))
+			continue;
+		/* A directory that nothing stands in any more is in no file's way: a patch has no words for it. */
+		if (entry->type == TREE_DIRECTORY && tree_is_below_file(&apply->written, entry->path))
 			continue;
 		r = tree_add(tree, entry->path, entry->type, entry->mode, entry->size, entry->blob, entry->sha256);
 		if (r < 0)

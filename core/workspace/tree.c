@@ -132,6 +132,20 @@ bool tree_has_below(const struct tree *tree, const char *path)
 	       tree->entries[low].path[length] == '/';
 }
 
+bool tree_is_below_file(const struct tree *tree, const char *path)
+{
+	char *above = strdup(path);
+	bool is = false;
+
+	for (char *slash; above && !is && (slash = strrchr(above, '/'));) {
+		*slash = '\0';
+		const struct tree_entry *there = tree_find(tree, above);
+		is = there && there->type != TREE_DIRECTORY;
+	}
+	free(above);
+	return is;
+}
+
 bool tree_entry_equal(const struct tree_entry *one, const struct tree_entry *other)
 {
 	return one->type == other->type && one->mode == other->mode && one->size == other->size &&
@@ -198,21 +212,6 @@ static bool matches(const char *const *globs, size_t glob_count, const char *pat
 	return false;
 }
 
-/* Stands the entry below one of `restored` that is no directory? */
-static bool is_below_file(const struct tree *restored, const char *path)
-{
-	char *above = strdup(path);
-	bool is = false;
-
-	for (char *slash; above && !is && (slash = strrchr(above, '/'));) {
-		*slash = '\0';
-		const struct tree_entry *there = tree_find(restored, above);
-		is = there && there->type != TREE_DIRECTORY;
-	}
-	free(above);
-	return is;
-}
-
 /* What stays of the tree: all that matches no glob and is in nothing's way. */
 static int keep_unprotected(const struct tree *subject, const struct tree *tree, const struct tree *restored,
 			    const char *const *globs, size_t glob_count, struct tree *kept, size_t *changed)
@@ -226,7 +225,7 @@ static int keep_unprotected(const struct tree *subject, const struct tree *tree,
 			*changed += !tree_find(subject, entry->path) &&
 				    !(entry->type == TREE_DIRECTORY && tree_has_below(tree, entry->path));
 		} else {
-			keep = !is_below_file(restored, entry->path) &&
+			keep = !tree_is_below_file(restored, entry->path) &&
 			       !(entry->type != TREE_DIRECTORY && tree_has_below(restored, entry->path));
 		}
 		int r = keep ? add_entry(kept, entry) : 0;

@@ -49,6 +49,9 @@ const struct tree_entry *tree_find(const struct tree *tree, const char *path);
 /* Of a sorted tree: is there an entry below this path, whatever stands at the path itself? */
 bool tree_has_below(const struct tree *tree, const char *path);
 
+/* Of a sorted tree: does the path stand below an entry that is no directory? */
+bool tree_is_below_file(const struct tree *tree, const char *path);
+
 /*
  * Sorts, and adds the directories that entries need and that are not listed: with the mode that `like` (may be NULL)
  * has there, else 0755. -EEXIST: a path twice; -ENOTDIR: an entry below a file or a link.

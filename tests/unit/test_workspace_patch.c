@@ -178,6 +178,8 @@ static void test_what_can_be_said(void **state)
 	add_file(place, &before, "same", 0644, "s");
 	add_file(place, &before, "edit", 0755, "1\n2\n3\n");
 	add_file(place, &before, "to/file", 0644, "x");
+	add_file(place, &before, "to/deep/er", 0644, "y");
+	add_directory(&before, "to/empty", 0755);
 	add_file(place, &before, "was-empty", 0644, "");
 	add_file(place, &after, "same", 0644, "s");
 	add_file(place, &after, "edit", 0755, "1\n2\n3");
