@@ -365,11 +365,14 @@ static void test_large_patch_is_cut_to_what_fits(void **state)
 		buffer_printf(&text, "line %zu\n", text.length);
 	add_content(place, &after, "one", TREE_FILE, 0644, text.data, text.length);
 	add_content(place, &after, "two", TREE_FILE, 0644, text.data, text.length);
+	memset(text.data, '\n', text.length);
+	add_content(place, &after, "lines", TREE_FILE, 0644, text.data, text.length);
 	add_file(place, &after, "z", 0644, "small\n");
 	assert_fine(tree_sort(&after, &error));
 	render(place, &before, &after, &diff, &unsaid, &partial);
 	assert_true(partial);
 	assert_true(lists(&unsaid, "two"));
+	assert_true(lists(&unsaid, "lines"));
 	assert_false(lists(&unsaid, "one"));
 	assert_false(lists(&unsaid, "z"));
 	assert_true(diff.length <= 8388608);
