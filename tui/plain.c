@@ -333,16 +333,31 @@ static void control(struct rendering *r)
 	end(r);
 }
 
+/* "no boundary: ..." begins with the words of "no-boundary". */
+static bool begins_with_words(const char *message, const char *id)
+{
+	for (; *id; id++, message++)
+		if (*message != *id && !(*id == '-' && *message == ' '))
+			return false;
+	return true;
+}
+
 static void fault(struct rendering *r)
 {
 	begin_task(r);
 	line_add(&r->line, "FAULT ");
-	line_text(&r->line, text(r, "what"), NAME_WIDTH);
-	line_add(&r->line, ": ");
+	if (!begins_with_words(text(r, "message"), text(r, "what"))) {
+		line_text(&r->line, text(r, "what"), NAME_WIDTH);
+		line_add(&r->line, ": ");
+	}
 	line_text(&r->line, text(r, "message"), PROSE_WIDTH);
 	if (text(r, "charged_to")[0]) {
 		line_add(&r->line, "; charged to ");
 		line_text(&r->line, text(r, "charged_to"), NAME_WIDTH);
+	}
+	if (text(r, "remedy")[0]) {
+		line_add(&r->line, "; try: ");
+		line_text(&r->line, text(r, "remedy"), PROSE_WIDTH);
 	}
 	end(r);
 }
@@ -386,7 +401,9 @@ static void summary(struct rendering *r)
 	static const enum pr_verdict order[] = {
 		PR_VERDICT_PASS, PR_VERDICT_FAIL, PR_VERDICT_INVALID, PR_VERDICT_ERROR, PR_VERDICT_STOPPED,
 	};
-	summary_tasks(r);
+	/* Nothing ran: that no task has a verdict goes without saying. */
+	if (strcmp(text(r, "state"), "refused") != 0)
+		summary_tasks(r);
 	begin(r, "summary");
 	line_count(&r->line, member_int(r->event, "tasks"), "task", "tasks");
 	for (size_t i = 0; i < ELEMENTS(order); i++)

@@ -24,15 +24,27 @@
 
 /* ------- what is written about the round ------- */
 
-void round_fault(struct round *round, const char *what, const char *charged_to, const char *message)
+static void write_fault(struct round *round, const char *what, const char *charged_to, const char *message, const char *remedy)
 {
 	struct json_object *event = journal_event(PR_EVENT_FAULT);
 	set_text(event, "what", what);
 	set_value(event, "message", pr_safe_text_json(message, strlen(message)));
 	set_text(event, "charged_to", charged_to);
+	if (remedy[0])
+		set_value(event, "remedy", pr_safe_text_json(remedy, strlen(remedy)));
 	/* core.log, not standard error: what a start refuses is told there by main.c, once. */
 	dprintf(round->log_fd, "proctor-core: %s: %s\n", what, message);
 	(void)journal_write(&round->engine.journal, event);
+}
+
+void round_fault(struct round *round, const char *what, const char *charged_to, const char *message)
+{
+	write_fault(round, what, charged_to, message, "");
+}
+
+void round_refused(struct round *round)
+{
+	write_fault(round, "no-boundary", "host", round->refusal.message, round->refusal.remedy);
 }
 
 static void write_opened(struct round *round)
@@ -500,7 +512,7 @@ static void await_boundary(struct round *round)
 	if (round_start_worker(round, &error) < 0) {
 		round->refusal = error;
 		round->boundary = BOUNDARY_REFUSED;
-		round_fault(round, "no-boundary", "host", error.message);
+		round_refused(round);
 		return;
 	}
 	uv_timer_start(&round->clock, on_wake, TICK_MS, TICK_MS);
@@ -510,7 +522,7 @@ static void await_boundary(struct round *round)
 			continue;
 		pr_error_set(&round->refusal, ETIMEDOUT, "no boundary can be established: the worker was not ready within a minute");
 		round->boundary = BOUNDARY_REFUSED;
-		round_fault(round, "no-boundary", "host", round->refusal.message);
+		round_refused(round);
 	}
 	uv_timer_stop(&round->clock);
 }

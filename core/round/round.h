@@ -91,6 +91,8 @@ int round_serve(struct engine *engine, const struct round_options *options, stru
 void round_dispatch(struct round *round);
 void round_open_gate(struct round *round, const char *by);
 void round_fault(struct round *round, const char *what, const char *charged_to, const char *message);
+/* The fault of `refusal`, with its remedy. */
+void round_refused(struct round *round);
 /* Every task that has not started gets its verdict; then the running ones are interrupted too where `running`. */
 void round_interrupt(struct round *round, enum verdict_interruption by, const char *words, bool running);
 void round_finish_if_done(struct round *round);

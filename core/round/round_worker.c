@@ -97,7 +97,7 @@ static void on_refused(struct round *round, struct json_object *message)
 	round->boundary = BOUNDARY_REFUSED;
 	if (json_object_object_get(message, "tried"))
 		log_checks(round, message);
-	round_fault(round, "no-boundary", "host", round->refusal.message);
+	round_refused(round);
 	if (!first)
 		round_interrupt(round, INTERRUPTED_BEFORE_START, "not started: no boundary can be established any more", false);
 	round_finish_if_done(round);
@@ -194,7 +194,7 @@ void round_on_worker_death(void *context, const char *why)
 	if (round->boundary == BOUNDARY_AWAITED) {
 		pr_error_set(&round->refusal, EPIPE, "no boundary can be established: %s before it was ready", why);
 		round->boundary = BOUNDARY_REFUSED;
-		round_fault(round, "no-boundary", "host", round->refusal.message);
+		round_refused(round);
 		return;
 	}
 	if (round->finished || round->boundary == BOUNDARY_REFUSED) {

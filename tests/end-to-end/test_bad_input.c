@@ -260,6 +260,12 @@ static void test_no_cgroup2(void **state)
 	_cleanup_process_ struct process list = PROCESS_INIT;
 	assert_int_equal(driver_run(&driver, &list, 20000, ARGUMENTS("list", "--json")), 0);
 	assert_non_null(strstr(list.output.data, "\"state\":\"refused\""));
+	/* Having shown it is the work of watch; wait tells what it was. What to do stands in the log too. */
+	_cleanup_process_ struct process watch = PROCESS_INIT, wait = PROCESS_INIT;
+	assert_int_equal(driver_run(&driver, &watch, 20000, ARGUMENTS("watch", "bad", "--display", "plain")), 0);
+	assert_non_null(strstr(watch.output.data, "REFUSED"));
+	assert_non_null(strstr(watch.output.data, "try: mount"));
+	assert_int_equal(driver_run(&driver, &wait, 20000, ARGUMENTS("wait", "bad")), REFUSED);
 	_cleanup_free_ char *log = driver_read(&driver, "events.jsonl");
 	assert_true(!log || !strstr(log, "\"round.started\""));
 	assert_int_equal(driver_left(&driver, 5000), 0);

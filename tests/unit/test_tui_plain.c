@@ -220,7 +220,23 @@ static void test_how_it_ended(void **state)
 		render(events, ELEMENTS(events), &out, head);
 		assert_non_null(strstr(out.data, cases[i].words));
 		assert_non_null(strstr(out.data, "resume: proctor run --resume smoke-20260102-030405\n"));
+		assert_true((strstr(out.data, "has no verdict") == NULL) == (i == 0));
 	}
+}
+
+/* A fault is said once, and what to do about it where something can be done. */
+static void test_faults(void **state)
+{
+	(void)state;
+	static const struct recorded events[] = {
+		{ 0, "\"type\":\"fault\",\"what\":\"no-boundary\",\"message\":\"no boundary: no cgroup2\",\"charged_to\":\"host\",\"remedy\":\"mount one\"" },
+		{ 0, "\"type\":\"fault\",\"what\":\"disk\",\"message\":\"no space\",\"charged_to\":\"host\"" },
+	};
+	_cleanup_buffer_ struct buffer out = BUFFER_INIT;
+	char head[DIGEST_HEX];
+	render(events, ELEMENTS(events), &out, head);
+	assert_string_equal(out.data, "00:00  round        FAULT no boundary: no cgroup2; charged to host; try: mount one\n"
+				      "00:00  round        FAULT disk: no space; charged to host\n");
 }
 
 /* What was shown before a resume is not shown again, and its clock goes on all the same. */
@@ -297,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_an_empty_boundary_is_silent),
 		cmocka_unit_test(test_the_columns),
 		cmocka_unit_test(test_how_it_ended),
+		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_a_resume_begins_where_it_begins),
 		cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_nothing_in_it),

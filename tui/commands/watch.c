@@ -15,7 +15,7 @@ int command_watch(const struct arguments *arguments, struct pr_error *error)
 		return r;
 	r = show_round(&place, &settings, error);
 	/* Having shown it is the work, however the round ended. */
-	return r == EXIT_STOPPED ? EXIT_DONE : r;
+	return r == EXIT_STOPPED || (r == EXIT_REFUSED && !error->code) ? EXIT_DONE : r;
 }
 
 int command_wait(const struct arguments *arguments, struct pr_error *error)
