@@ -25,8 +25,8 @@ const struct command command_table[] = {
 	  "this command by that signal. With --attached each of these stops the round instead,\n"
 	  "and so does the death of this command.\n"
 	  "\n"
-	  "With --resume a round that was stopped, drained, refused or interrupted goes on: tasks\n"
-	  "with a verdict keep it. The lines begin where the last core ended.\n",
+	  "With --resume a round that was stopped, drained, refused, failed or interrupted goes on:\n"
+	  "tasks with a verdict keep it. The lines begin where the last core ended.\n",
 	  .examples =
 	  "proctor run docs/examples/smoke/smoke.round.json --yes\n"
 	  "proctor run nightly.round.json --detach\n"
@@ -84,8 +84,9 @@ const struct command command_table[] = {
 	  .summary = "the rounds on this machine, newest first",
 	  .description =
 	  "States: waiting (at its gate), running, held (after five equal errors in a row; proctor\n"
-	  "start goes on), frozen, draining, finished, stopped, refused (there was no boundary), and\n"
-	  "interrupted: its core is gone before the round was over; how to resume it stands below.\n"
+	  "start goes on), frozen, draining, finished, stopped, refused (there was no boundary),\n"
+	  "failed (a full disk, a worker that died too often), and interrupted: its core is gone\n"
+	  "before the round was over; how to resume it stands below.\n"
 	  "DONE counts the tasks with a verdict, without those that were stopped. HEAD is the digest\n"
 	  "of the log's last line.\n",
 	  .examples = "proctor list\nproctor list --json\n" },

@@ -430,6 +430,7 @@ static void finished(struct rendering *r)
 {
 	static const char *const states[][2] = {
 		{ "finished", "finished" }, { "drained", "DRAINED" }, { "refused", "REFUSED" },
+		{ "failed", "FAILED" },
 	};
 	const char *words = "STOPPED";
 	for (size_t i = 0; i < ELEMENTS(states); i++)

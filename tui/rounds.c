@@ -240,11 +240,20 @@ const char *round_state_name(enum round_state state)
 	return state_names[state];
 }
 
+/* The state of round.finished; a drained round is a stopped one. */
+static enum round_state ended_as(const char *state)
+{
+	static const enum round_state ends[] = { ROUND_FINISHED, ROUND_REFUSED, ROUND_FAILED };
+	for (size_t i = 0; i < ELEMENTS(ends); i++)
+		if (strcmp(state, state_names[ends[i]]) == 0)
+			return ends[i];
+	return ROUND_STOPPED;
+}
+
 enum round_state round_state_of(const struct pr_model *model, bool live)
 {
 	if (model->finished)
-		return strcmp(model->state, "finished") == 0 ? ROUND_FINISHED :
-		       strcmp(model->state, "refused") == 0 ? ROUND_REFUSED : ROUND_STOPPED;
+		return ended_as(model->state);
 	if (!live)
 		return ROUND_INTERRUPTED;
 	if (model->frozen)

@@ -59,6 +59,7 @@ int round_fold(const struct round_place *place, struct pr_model *ret_model, char
 	X(ROUND_FINISHED, "finished") \
 	X(ROUND_STOPPED, "stopped") \
 	X(ROUND_REFUSED, "refused") \
+	X(ROUND_FAILED, "failed") \
 	X(ROUND_INTERRUPTED, "interrupted")
 
 enum round_state {

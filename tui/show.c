@@ -61,7 +61,7 @@ static void show_release(struct show *show)
 
 int show_exit_code(const struct pr_model *model)
 {
-	if (strcmp(model->state, "refused") == 0)
+	if (strcmp(model->state, "refused") == 0 || strcmp(model->state, "failed") == 0)
 		return EXIT_REFUSED;
 	if (strcmp(model->state, "finished") != 0)
 		return EXIT_STOPPED;

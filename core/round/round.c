@@ -85,7 +85,10 @@ static const char *final_state(const struct round *round)
 {
 	if (round->boundary == BOUNDARY_REFUSED && round->started_ns == 0 && !round->stopping)
 		return "refused";
-	if (round->stopping || round->over_limit || round->failing)
+	/* Not its owner's doing: the disk, or a worker that died too often. */
+	if (round->failing && !round->stopping)
+		return "failed";
+	if (round->stopping || round->over_limit)
 		return "stopped";
 	return round->draining ? "drained" : "finished";
 }

@@ -321,6 +321,36 @@ static void test_full_disk(void **state)
 	assert_int_equal(driver_left(&driver, 5000), 0);
 }
 
+/*
+ * A disk that fills while the round runs: it is not the owner who ended it, so it could not judge; and with room again
+ * the rest of it runs.
+ */
+static void test_a_disk_that_fills_up(void **state)
+{
+	(void)state;
+	if (private_mounts() < 0)
+		skip_test("no mount namespace of one's own on this host");
+	const struct task_text tasks[] = { { "full", "head -c 3000000 /dev/zero; touch done", NULL }, { "late", "touch done", NULL }, { 0 } };
+	_cleanup_free_ char *file = driver_round(&driver, "fills", 1, tasks);
+	scratch_remove(driver.state);
+	assert_int_equal(io_mkdir_p(driver.state, 0700, NULL), 0);
+	assert_int_equal(mount("none", driver.state, "tmpfs", 0, "size=800k,mode=0700"), 0);
+	_cleanup_process_ struct process run = PROCESS_INIT, list = PROCESS_INIT, wait = PROCESS_INIT, resume = PROCESS_INIT;
+	int code = driver_run(&driver, &run, 60000, ARGUMENTS("run", file, "--yes"));
+	int listed = driver_run(&driver, &list, 20000, ARGUMENTS("list", "--json"));
+	int waited = driver_run(&driver, &wait, 20000, ARGUMENTS("wait", "fills"));
+	int resized = mount("none", driver.state, "tmpfs", MS_REMOUNT, "size=64m");
+	int resumed = driver_run(&driver, &resume, 60000, ARGUMENTS("run", "--resume", "fills", "--yes"));
+	umount2(driver.state, MNT_DETACH);
+	if (code != REFUSED || listed != 0 || waited != REFUSED || resized != 0 || resumed != 0)
+		fail_msg("run %d, list %d, wait %d, remount %d, resume %d: %s%s", code, listed, waited, resized, resumed, run.output.data,
+			 resume.error.data);
+	assert_non_null(strstr(run.output.data, "FAILED after"));
+	assert_non_null(strstr(list.output.data, "\"state\":\"failed\""));
+	assert_non_null(strstr(resume.output.data, "late         pass 1.0"));
+	assert_int_equal(driver_left(&driver, 5000), 0);
+}
+
 /* `check` tells the same faults and starts nothing. */
 static void test_check(void **state)
 {
@@ -430,8 +460,8 @@ int main(void)
 		CASE(test_unwritable_run_directory), CASE(test_no_cgroup2), CASE(test_read_only_run_directory),
 		CASE(test_check), CASE(test_what_a_killed_start_left), CASE(test_every_fault_at_once), CASE(test_too_few_descriptors),
 		CASE(test_the_gate_without_a_terminal), CASE(test_usage),
-		/* The last: it moves this program into a mount namespace of its own. */
-		CASE(test_full_disk),
+		/* The last ones: the first of them moves this program into a mount namespace of its own. */
+		CASE(test_full_disk), CASE(test_a_disk_that_fills_up),
 	};
 	return cmocka_run_group_tests_name("bad input", tests, NULL, NULL);
 }

@@ -211,6 +211,7 @@ static void test_how_it_ended(void **state)
 	} cases[] = {
 		{ ENDED("refused"), "round        REFUSED after 20 ms\n" },
 		{ ENDED("drained"), "round        DRAINED after 20 ms\n" },
+		{ ENDED("failed"), "round        FAILED after 20 ms\n" },
 		{ ENDED("finished"), "round        finished after 20 ms\n" },
 	};
 	for (size_t i = 0; i < ELEMENTS(cases); i++) {

@@ -141,6 +141,7 @@ static void test_states(void **state)
 		{ { .finished = true, .state = "stopped" }, true, "stopped" },
 		{ { .finished = true, .state = "drained" }, false, "stopped" },
 		{ { .finished = true, .state = "refused" }, false, "refused" },
+		{ { .finished = true, .state = "failed" }, false, "failed" },
 		{ { .started = true, .held = true }, true, "held" },
 		{ { .started = true, .frozen = true }, false, "interrupted" },
 	};
