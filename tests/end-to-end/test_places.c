@@ -196,7 +196,8 @@ static void test_another_session(void **state)
 		if (code != 0 || process.error.length > 0)
 			fail_msg("%s: exit code %d: %s", verbs[i], code, process.error.data);
 	}
-	assert_int_equal(driver_run(&driver, &run, 20000, ARGUMENTS("wait", "session")), 3);
+	_cleanup_process_ struct process wait = PROCESS_INIT;
+	assert_int_equal(driver_run(&driver, &wait, 20000, ARGUMENTS("wait", "session")), 3);
 	assert_int_equal(driver_left(&driver, 10000), 0);
 	/* The way to it ends with it. */
 	_cleanup_free_ char *newest = driver_newest(&driver);
