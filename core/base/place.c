@@ -26,8 +26,10 @@ int place_program(const char *name, char *ret_path, size_t size, struct pr_error
 	char *slash = strrchr(self, '/');
 	*(slash ? slash : self) = '\0';
 
-	char path[4096 + 64];
-	const char *const directories[] = { self, PROCTOR_LIBEXECDIR };
+	char path[4096 + 64], beside[4096 + 32];
+	/* As it is installed, wherever the prefix was moved to. */
+	snprintf(beside, sizeof beside, "%s/../libexec/proctor", self);
+	const char *const directories[] = { self, beside, PROCTOR_LIBEXECDIR };
 	for (size_t i = 0; i < ELEMENTS(directories); i++) {
 		if ((size_t)snprintf(path, sizeof path, "%s/%s", directories[i], name) >= sizeof path)
 			continue;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
@@ -360,6 +361,12 @@ static int find_folder(struct round_spec *spec, const char *path, struct pr_erro
 		int r = pr_error_errno(error, errno, "reading the round file %s", path);
 		pr_error_remedy(error, "name a file that is there");
 		return r;
+	}
+	struct stat status;
+	/* A pipe would be waited for, and read only once. */
+	if (stat(real, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) {
+		pr_error_set(error, EINVAL, "the round file %s is a pipe or a socket", path);
+		return pr_error_remedy(error, "write it to a file; its folder is where relative paths start");
 	}
 	spec->file = pool_text(&spec->pool, real);
 	char *slash = strrchr(real, '/');

@@ -140,7 +140,9 @@ static void check_test(struct reader *reader, struct test_spec *test)
 static void check_directory(struct reader *reader, struct place_in_file at, const char *what, const char *path)
 {
 	struct stat status;
-	if (stat(path, &status) < 0)
+	if (stat(path, &status) < 0 && strstr(path, ":/"))
+		faults_add(reader->faults, at, "%s is no place on this host; clone it first, and name the directory", what);
+	else if (stat(path, &status) < 0)
 		faults_add(reader->faults, at, "%s %s is not there (%s); a directory is allowed", what, path, strerror(errno));
 	else if (!S_ISDIR(status.st_mode))
 		faults_add(reader->faults, at, "%s %s is no directory; a directory is allowed", what, path);

@@ -217,6 +217,8 @@ static const struct fault_example fault_examples[] = {
 	  2, 2, "no \"commit\"" },
 	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"sh\"]}, \"tasks\": [\n {\"id\": \"t\", \"directory\": \"none\", \"tests\": [{\"command\": "
 	  "[\"true\"]}]}]}", 2, 27, "is not there" },
+	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"sh\"]}, \"tasks\": [\n {\"id\": \"t\", \"repo\": \"https://example.org/x\", \"commit\": \"main\", "
+	  "\"tests\": [{\"command\": [\"true\"]}]}]}", 2, 22, "clone it first" },
 	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"sh\"]}, \"tasks\": [\n {\"id\": \"t\", \"directory\": \"check.sh\", \"tests\": [{\"command\": "
 	  "[\"true\"]}]}]}", 2, 27, "no directory" },
 	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"sh\"]}, \"tasks\": [\n {\"id\": \"t\", \"directory\": \"src\"}]}", 2, 2, "no \"tests\"" },
@@ -355,6 +357,14 @@ static void a_file_that_is_not_there(void **state)
 	assert_int_equal(round_file_read("/nowhere/x.round.json", 0, &spec, &faults, &error), -ENOENT);
 	assert_int_equal(faults.count, 0);
 	assert_non_null(strstr(error.message, "/nowhere/x.round.json"));
+	/* What is no file is refused with a remedy, and not waited for. */
+	char path[256];
+	snprintf(path, sizeof path, "%s/pipe", folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(round_file_read(path, 0, &spec, &faults, &error), -EINVAL);
+	assert_string_not_equal(error.remedy, "");
+	assert_int_equal(round_file_read(folder, 0, &spec, &faults, &error), -EISDIR);
+	assert_string_not_equal(error.remedy, "");
 	pool_release(&spec.pool);
 }
 
