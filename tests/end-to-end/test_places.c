@@ -74,6 +74,7 @@ static void test_files_under_home(void **state)
 	(void)state;
 	assert_int_equal(chmod(driver.root, 0755), 0);
 	_cleanup_free_ char *config = driver_file(&driver, "files/tool.json", "{ \"model\": \"local\" }\n");
+	assert_non_null(config);
 	_cleanup_free_ char *file = own_agent_round("files",
 		", \"environment\": { \"HOME\": \"/home/candidate\", \"PATH\": \"/usr/bin:/bin\" }, \"files\": { \".config/tool.json\": \"tool.json\" }",
 		"#!/bin/sh\ngrep -q local \"$HOME/.config/tool.json\" && touch done\n");
