@@ -208,7 +208,7 @@ static int take_events(struct show *show, struct pr_error *error)
 				return r;
 			continue;
 		}
-		/* Nothing more for now, and all of it shown: only what is still so now counts as waiting. */
+		/* All that came is shown: only what is still so now counts as waiting. */
 		if (r == 0 && show->model.gate == PR_GATE_WAITING && !show->model.started && !show->feed.over &&
 		    output_idle(&show->output))
 			return at_gate(show, error);

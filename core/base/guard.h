@@ -23,14 +23,14 @@
 	X(GUARD_NON_BLOCK, "non-block", "the collector opens without O_NONBLOCK", "E4") \
 	X(GUARD_OUTPUT_CAP, "output-cap", "output is kept without a cap", "E6") \
 	X(GUARD_SEALED_ENVIRONMENT, "sealed-environment", "a candidate inherits the worker's environment", "E7") \
-	X(GUARD_DESCRIPTORS, "descriptors", "inherited descriptors stay open", "layer") \
+	X(GUARD_DESCRIPTORS, "descriptors", "inherited descriptors stay open", "L-descriptors") \
 	X(GUARD_COLLECT_BOUNDS, "collect-bounds", "the collector's bounds of E1 are not checked", "E1 E2") \
 	X(GUARD_PIDS_LIMIT, "pids-limit", "no limit on the number of processes is set", "K13") \
-	X(GUARD_NO_NEW_PRIVS, "no-new-privs", "no_new_privs is not set", "layer") \
-	X(GUARD_CAPABILITIES, "capabilities", "the candidate keeps its capabilities", "layer") \
-	X(GUARD_SECCOMP, "seccomp", "no filter is loaded", "layer") \
-	X(GUARD_LANDLOCK, "landlock", "no Landlock domain is entered", "layer") \
-	X(GUARD_NETWORK, "network", "no network namespace of the run's own", "layer")
+	X(GUARD_NO_NEW_PRIVS, "no-new-privs", "no_new_privs is not set", "L-no-new-privs") \
+	X(GUARD_CAPABILITIES, "capabilities", "the candidate keeps its capabilities", "L-capabilities") \
+	X(GUARD_SECCOMP, "seccomp", "no filter is loaded", "L-seccomp") \
+	X(GUARD_LANDLOCK, "landlock", "no Landlock domain is entered", "L-landlock") \
+	X(GUARD_NETWORK, "network", "no network namespace of the run's own", "L-network")
 
 enum guard {
 #define X(identifier, id, what, laws) identifier,

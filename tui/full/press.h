@@ -19,7 +19,7 @@ struct presses {
 /* How many bytes it takes; always at least one once presses_next() said PRESS_NONE. */
 size_t presses_room(const struct presses *presses);
 void presses_feed(struct presses *presses, const char *bytes, size_t length);
-/* The next press (keys.h); PRESS_NONE: no more for now. */
+/* The next press (keys.h); PRESS_NONE: the input holds no whole one. */
 int presses_next(struct presses *presses);
 /* When another call is worth it, in ms; -1: once there are more bytes. */
 int presses_wait_ms(const struct presses *presses);
