@@ -133,6 +133,7 @@ void round_finish_if_done(struct round *round)
 	if (round->finished || round->running > 0 || (round->done < round->count && !refused) || round->stops.under_way)
 		return;
 	round->finished = true;
+	round_forget_deferred(round);
 	write_finished(round);
 	control_unlink(&round->control);
 	(void)unlinkat(round->engine.directory.fd, "socket", 0);

@@ -43,6 +43,16 @@ struct waiters {
 	bool under_way;
 };
 
+/* Freezes and thaws that came while another was under way: done in their order, so that the last word holds. */
+struct deferred {
+	struct {
+		char id[PR_COMMAND_ID + 1];
+		int verb;
+		struct who who;
+	} list[ROUND_WAITERS];
+	size_t count;
+};
+
 struct round {
 	struct engine engine;
 	struct control control;
@@ -67,6 +77,7 @@ struct round {
 	struct who who;			/* who stopped or drained it */
 	int64_t opened_ns, started_ns;	/* by engine_clock_ns() */
 	struct waiters freezes, thaws, stops;
+	struct deferred deferred;
 
 	enum attribution last_error;
 	unsigned equal_errors;
@@ -101,6 +112,8 @@ void round_resume_tasks(struct round *round);
 struct json_object *round_control_event(const char *verb, const struct who *who, const char *task);
 
 void round_command(void *context, const struct control_command *command);
+/* Nothing will be frozen or thawed any more: those who asked are told. */
+void round_forget_deferred(struct round *round);
 void round_stop(struct round *round, const struct who *who, const char *id);
 void round_stopped_figures(struct round *round, struct json_object *message);
 void round_task_stopped(struct round *round, struct task *task);

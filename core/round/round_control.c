@@ -24,13 +24,20 @@ static int write_control(struct round *round, enum pr_verb verb, const struct wh
 	return journal_write(&round->engine.journal, round_control_event(pr_verb_name(verb), who, task));
 }
 
-static void wait_for_worker(struct waiters *waiters, const struct who *who, const char *id)
+static void wait_for_worker(struct waiters *waiters, const struct who *who)
 {
 	if (!waiters->under_way)
 		waiters->who = *who;
 	waiters->under_way = true;
-	if (id && waiters->count < ROUND_WAITERS)
+}
+
+/* Answered with the others that wait for the same word of the worker's. */
+static void answer_later(struct round *round, struct waiters *waiters, const char *id)
+{
+	if (waiters->count < ROUND_WAITERS)
 		snprintf(waiters->ids[waiters->count++], sizeof waiters->ids[0], "%s", id);
+	else
+		control_refuse(&round->control, id, "busy", "too many ask for this at once; it is under way");
 }
 
 static void answer_waiters(struct round *round, struct waiters *waiters, struct json_object *more)
@@ -82,6 +89,51 @@ static void do_start(struct round *round, const struct control_command *command,
 
 /* ------- freeze and thaw ------- */
 
+/*
+ * One of them at a time. A second word of the same kind waits for the same answer; one of the other kind, and
+ * all that come after it, wait for their turn: what the owner said last is how the round is left.
+ */
+static bool defer(struct round *round, const struct control_command *command, const struct who *who)
+{
+	struct deferred *deferred = &round->deferred;
+	struct waiters *same = command->verb == PR_VERB_FREEZE ? &round->freezes : &round->thaws;
+	if (!round->freezes.under_way && !round->thaws.under_way)
+		return false;
+	if (same->under_way && deferred->count == 0) {
+		answer_later(round, same, command->id);
+	} else if (deferred->count == ELEMENTS(deferred->list)) {
+		control_refuse(&round->control, command->id, "busy", "too many freezes and thaws wait for their turn");
+	} else {
+		snprintf(deferred->list[deferred->count].id, sizeof deferred->list[0].id, "%s", command->id);
+		deferred->list[deferred->count].verb = command->verb;
+		deferred->list[deferred->count++].who = *who;
+	}
+	return true;
+}
+
+static void do_freeze(struct round *round, const struct control_command *command, const struct who *who);
+static void do_thaw(struct round *round, const struct control_command *command, const struct who *who);
+
+static void do_deferred(struct round *round)
+{
+	struct deferred *deferred = &round->deferred;
+	while (deferred->count > 0 && !round->freezes.under_way && !round->thaws.under_way) {
+		char id[PR_COMMAND_ID + 1];
+		struct who who = deferred->list[0].who;
+		struct control_command command = { .id = id, .verb = deferred->list[0].verb };
+		memcpy(id, deferred->list[0].id, sizeof id);
+		memmove(deferred->list, deferred->list + 1, --deferred->count * sizeof deferred->list[0]);
+		(command.verb == PR_VERB_FREEZE ? do_freeze : do_thaw)(round, &command, &who);
+	}
+}
+
+void round_forget_deferred(struct round *round)
+{
+	for (size_t i = 0; i < round->deferred.count; i++)
+		control_refuse(&round->control, round->deferred.list[i].id, "over", "the round is over");
+	round->deferred.count = 0;
+}
+
 /* Clocks go on, and what waited goes on with them. */
 static void unfreeze(struct round *round)
 {
@@ -99,11 +151,13 @@ static void on_expiry(uv_timer_t *timer)
 {
 	struct round *round = timer->data;
 	struct who who = { geteuid(), getpid() };
+	if (!round->engine.frozen || round->thaws.under_way)
+		return;
 	struct json_object *event = round_control_event("thaw", &who, NULL);
 	set_text(event, "why", "freeze_expires");
 	if (journal_write(&round->engine.journal, event) < 0)
 		return;
-	wait_for_worker(&round->thaws, &who, NULL);
+	wait_for_worker(&round->thaws, &who);
 	if (worker_tell(&round->engine.worker, "thaw", 0) < 0)
 		round_thawed(round);
 }
@@ -111,10 +165,8 @@ static void on_expiry(uv_timer_t *timer)
 static void do_freeze(struct round *round, const struct control_command *command, const struct who *who)
 {
 	struct engine *engine = &round->engine;
-	if (round->freezes.under_way) {
-		wait_for_worker(&round->freezes, who, command->id);
+	if (defer(round, command, who))
 		return;
-	}
 	if (engine->frozen || round->finished) {
 		answer_already(round, command->id);
 		return;
@@ -126,7 +178,8 @@ static void do_freeze(struct round *round, const struct control_command *command
 	engine->frozen_since_ns = clock_mono_ns();
 	engine->frozen = true;
 	runs_freeze(engine);
-	wait_for_worker(&round->freezes, who, command->id);
+	wait_for_worker(&round->freezes, who);
+	answer_later(round, &round->freezes, command->id);
 	if (worker_tell(&engine->worker, "freeze", 0) < 0)
 		round_frozen(round, NULL);
 	if (round->engine.spec.freeze_expires_ns > 0) {
@@ -164,14 +217,13 @@ void round_frozen(struct round *round, struct json_object *message)
 		json_object_put(event);
 	answer_waiters(round, &round->freezes, more);
 	json_object_put(more);
+	do_deferred(round);
 }
 
 static void do_thaw(struct round *round, const struct control_command *command, const struct who *who)
 {
-	if (round->thaws.under_way) {
-		wait_for_worker(&round->thaws, who, command->id);
+	if (defer(round, command, who))
 		return;
-	}
 	if (!round->engine.frozen) {
 		answer_already(round, command->id);
 		return;
@@ -180,7 +232,8 @@ static void do_thaw(struct round *round, const struct control_command *command, 
 		control_refuse(&round->control, command->id, "no-journal", "the round's log cannot be written");
 		return;
 	}
-	wait_for_worker(&round->thaws, who, command->id);
+	wait_for_worker(&round->thaws, who);
+	answer_later(round, &round->thaws, command->id);
 	if (worker_tell(&round->engine.worker, "thaw", 0) < 0)
 		round_thawed(round);
 }
@@ -190,6 +243,7 @@ void round_thawed(struct round *round)
 	unfreeze(round);
 	answer_waiters(round, &round->thaws, NULL);
 	round_dispatch(round);
+	do_deferred(round);
 }
 
 /* ------- drain and stop ------- */
@@ -223,14 +277,16 @@ void round_stop(struct round *round, const struct who *who, const char *id)
 		return;
 	}
 	if (round->stopping) {
-		wait_for_worker(&round->stops, who, id);
+		answer_later(round, &round->stops, id);
 		return;
 	}
 	/* A stop is obeyed even where it cannot be written down: the log is then what is broken. */
 	(void)write_control(round, PR_VERB_STOP, who, NULL);
 	round->stopping = true;
 	round->who = *who;
-	wait_for_worker(&round->stops, who, id);
+	wait_for_worker(&round->stops, who);
+	if (id)
+		answer_later(round, &round->stops, id);
 	bool told = worker_tell(&engine->worker, "stop", 0) >= 0;
 	for (struct run *run = engine->runs; run; run = run->next)
 		run_mark_stopped(run);
@@ -320,9 +376,11 @@ void round_request_failed(struct round *round, const char *op, const char *words
 		round_fault(round, "freeze", "host", words);
 		refuse_waiters(round, &round->freezes, "freeze-failed", "the boundaries could not be frozen");
 		round_dispatch(round);
+		do_deferred(round);
 	} else if (strcmp(op, "thaw") == 0) {
 		round_fault(round, "thaw", "host", words);
 		refuse_waiters(round, &round->thaws, "thaw-failed", "the boundaries could not be thawed");
+		do_deferred(round);
 	} else if (strcmp(op, "stop") == 0) {
 		round_fault(round, "stop", "host", words);
 		round_stopped_figures(round, NULL);

@@ -5,8 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -167,6 +170,89 @@ static void test_asked_for_again(void **state)
 	command(&over, 2, ARGUMENTS("freeze", name));
 	assert_non_null(strstr(over.error.data, "it is stopped"));
 	assert_non_null(strstr(over.error.data, "run --resume"));
+	assert_int_equal(driver_left(&driver, 10000), 0);
+}
+
+/* A connection to the live core of the newest round, as any client of the owner's makes one. */
+static int connect_to_core(void)
+{
+	_cleanup_free_ char *run = driver_newest(&driver);
+	assert_non_null(run);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	/* The link, since its end may be too long for an address. */
+	_cleanup_free_ char *path = scratch_text("%s/socket", run);
+	ssize_t n = readlink(path, address.sun_path, sizeof address.sun_path - 1);
+	if (n < 0)
+		fail_msg("%s: %s", path, strerror(errno));
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+	return fd;
+}
+
+/* Reads until each of `count` commands ("c0", "c1", ...) is answered well. */
+static void await_answers(int fd, size_t count)
+{
+	static char text[1 << 20];
+	size_t length = 0, answered = 0;
+	int64_t end = clock_mono_ns() + 10 * NS_PER_S;
+	while (answered < count) {
+		struct pollfd one = { .fd = fd, .events = POLLIN };
+		if (poll(&one, 1, 100) == 1) {
+			ssize_t n = read(fd, text + length, sizeof text - 1 - length);
+			assert_true(n > 0);
+			length += (size_t)n;
+			text[length] = '\0';
+		}
+		answered = 0;
+		for (const char *at = text; (at = strstr(at, "\"type\":\"answer\"")); at++)
+			answered++;
+		if (strstr(text, "\"ok\":false") || clock_mono_ns() > end)
+			fail_msg("%zu of %zu answers: %s", answered, count, text);
+	}
+}
+
+/*
+ * Keys typed ahead while a core does not answer reach it at once: it must end as the last one says, and the log
+ * and what runs must agree.
+ */
+static void test_the_last_word_holds(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *verbs[6], *shown;
+	} cases[] = {
+		{ { "freeze", "thaw", "drain", "freeze" }, "frozen" },
+		{ { "freeze", "thaw", "freeze", "thaw" }, "running" },
+		{ { "freeze", "freeze", "thaw", "thaw", "freeze", "freeze" }, "frozen" },
+	};
+	for (size_t i = 0; i < ELEMENTS(cases); i++) {
+		const struct task_text tasks[] = { { "count", COUNTER, NULL }, { 0 } };
+		_cleanup_free_ char *name = scratch_text("last%zu", i), *file = driver_round(&driver, name, 1, tasks);
+		_cleanup_free_ char *round = detach(file);
+		_cleanup_free_ char *lines = strdup("");
+		size_t count = 0;
+		await_ticks("count", 3);
+		for (; count < ELEMENTS(cases[0].verbs) && cases[i].verbs[count]; count++) {
+			char *more = scratch_text("%s{\"type\":\"command\",\"id\":\"c%zu\",\"verb\":\"%s\"}\n", lines, count,
+						  cases[i].verbs[count]);
+			free(lines);
+			lines = more;
+		}
+		_cleanup_close_ int fd = connect_to_core();
+		assert_int_equal(write(fd, lines, strlen(lines)), (ssize_t)strlen(lines));
+		await_answers(fd, count);
+		clock_sleep_ns(200 * NS_PER_MS);
+		size_t before = ticks("count");
+		clock_sleep_ns(500 * NS_PER_MS);
+		bool stands = ticks("count") == before;
+		_cleanup_process_ struct process list = PROCESS_INIT;
+		command(&list, 0, ARGUMENTS("list", "--json"));
+		if (!strstr(list.output.data, cases[i].shown) || stands != (strcmp(cases[i].shown, "frozen") == 0))
+			fail_msg("case %zu: it %s: %s", i, stands ? "stands still" : "goes on", list.output.data);
+		quiet_command(0, ARGUMENTS("stop", round));
+		quiet_command(3, ARGUMENTS("wait", round));
+	}
 	assert_int_equal(driver_left(&driver, 10000), 0);
 }
 
@@ -415,7 +501,8 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_freeze_and_thaw), CASE(test_asked_for_again), CASE(test_a_stopped_task_is_not_done), CASE(test_stop_a_frozen_round), CASE(test_stop_then_resume), CASE(test_stop_one_task),
+		CASE(test_freeze_and_thaw), CASE(test_asked_for_again), CASE(test_the_last_word_holds),
+		CASE(test_a_stopped_task_is_not_done), CASE(test_stop_a_frozen_round), CASE(test_stop_then_resume), CASE(test_stop_one_task),
 		CASE(test_stop_of_a_task_that_is_not_there), CASE(test_drain), CASE(test_list_and_watch_of_what_is_over),
 		CASE(test_watchers), CASE(test_commands_to_nobody),
 	};
