@@ -259,6 +259,7 @@ static int fold_opened(struct pr_model *model, struct pr_task *none, struct json
 	take_number(&model->parallel, event, "parallel");
 	take_number(&model->wall_clock_ms, event, "wall_clock_ms");
 	take_number(&model->tests_wall_clock_ms, event, "tests_wall_clock_ms");
+	take_number(&model->longest_ms, event, "longest_ms");
 	take_truth(&model->resumed, event, "resumed");
 	model->opened_at_ms = model->last_at_ms;
 	for (size_t i = 0; tasks && i < json_object_array_length(tasks); i++) {

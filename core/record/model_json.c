@@ -43,7 +43,8 @@ struct field {
 static const struct field model_fields[] = {
 	FIELD(M, FIELD_COUNT, seq), TEXT(M, head), TEXT(M, round), TEXT(M, name), TEXT(M, kind), TEXT(M, dir),
 	TEXT(M, version), PROSE(M, agent), TEXT(M, profile), FIELD(M, FIELD_NUMBER, parallel),
-	FIELD(M, FIELD_NUMBER, wall_clock_ms), FIELD(M, FIELD_NUMBER, tests_wall_clock_ms), FIELD(M, FIELD_BOOL, resumed),
+	FIELD(M, FIELD_NUMBER, wall_clock_ms), FIELD(M, FIELD_NUMBER, tests_wall_clock_ms), FIELD(M, FIELD_NUMBER, longest_ms),
+	FIELD(M, FIELD_BOOL, resumed),
 	FIELD(M, FIELD_NUMBER, opened_at_ms), FIELD(M, FIELD_NUMBER, started_at_ms), FIELD(M, FIELD_NUMBER, last_at_ms),
 	FIELD(M, FIELD_SIGNED, started_mono_ns), FIELD(M, FIELD_SIGNED, last_mono_ns),
 	FIELD(M, FIELD_BOOL, preflight.known), FIELD(M, FIELD_NUMBER, preflight.ok), FIELD(M, FIELD_NUMBER, preflight.warn),

@@ -321,7 +321,7 @@ static const struct key round_keys[] = {
 	{ "budget", read_round_budget, offsetof(struct round_spec, budget), 0, 0, NULL, 0 },
 	{ "provider", read_undelivered, 0, 0, 0, "leave it out: without a broker no key reaches a candidate", 0 },
 	{ "identity", read_undelivered, 0, 0, 0, "leave it out: `tests` is the signal of git and directory tasks", 0 },
-	{ "parallel", read_unsigned, offsetof(struct round_spec, parallel), 1, 256, NULL, 0 },
+	{ "parallel", read_unsigned, offsetof(struct round_spec, parallel), 1, SPEC_PARALLEL_MAX, NULL, 0 },
 	{ "repeat", read_unsigned, offsetof(struct round_spec, repeat), 1, 1000, NULL, 0 },
 	{ "stricter", read_truth, offsetof(struct round_spec, stricter), 0, 0, NULL, 0 },
 	{ "freeze_expires", read_duration, offsetof(struct round_spec, freeze_expires_ns), WALL_CLOCK_MIN_NS, WALL_CLOCK_MAX_NS, NULL, 0 },

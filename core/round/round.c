@@ -47,6 +47,28 @@ void round_refused(struct round *round)
 	write_fault(round, "no-boundary", "host", round->refusal.message, round->refusal.remedy);
 }
 
+/*
+ * How long the commands of a round may take together where each uses up its clock. Tasks are taken in order by
+ * whichever place is free first; with none depending on another, one that ends early never makes the last end later.
+ */
+static int64_t longest_ns(const struct round_spec *spec)
+{
+	int64_t busy[SPEC_PARALLEL_MAX] = { 0 }, longest = 0;
+	size_t places = spec->parallel < SPEC_PARALLEL_MAX ? spec->parallel : SPEC_PARALLEL_MAX;
+	for (size_t i = 0; i < spec->task_count; i++) {
+		const struct task_spec *task = &spec->tasks[i];
+		size_t first = 0;
+		for (size_t k = 1; k < places; k++)
+			if (busy[k] < busy[first])
+				first = k;
+		busy[first] += task->budget.wall_clock_ns +
+			       (int64_t)(task->test_count * (task->baseline_repeats + 1)) * task->budget.tests_wall_clock_ns;
+		if (busy[first] > longest)
+			longest = busy[first];
+	}
+	return spec->round_wall_clock_ns > 0 && spec->round_wall_clock_ns < longest ? spec->round_wall_clock_ns : longest;
+}
+
 static void write_opened(struct round *round)
 {
 	const struct round_spec *spec = &round->engine.spec;
@@ -69,6 +91,7 @@ static void write_opened(struct round *round)
 	set_text(event, "profile", spec->sandbox.profile);
 	set_number(event, "wall_clock_ms", spec->budget.wall_clock_ns / NS_PER_MS);
 	set_number(event, "tests_wall_clock_ms", spec->budget.tests_wall_clock_ns / NS_PER_MS);
+	set_number(event, "longest_ms", longest_ns(spec) / NS_PER_MS);
 	set_truth(event, "resumed", round->options.resumed);
 	(void)journal_write(&round->engine.journal, event);
 }

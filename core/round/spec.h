@@ -14,6 +14,7 @@
 #include "core/round/pool.h"
 
 #define SPEC_NAME_MAX 64			/* of a round and of a task */
+#define SPEC_PARALLEL_MAX 256			/* tasks at a time */
 #define SPEC_TASKS_MAX 4096			/* after `repeat` */
 #define SPEC_ARGUMENT_BYTES ((size_t)131072)	/* one argument, its NUL counted: MAX_ARG_STRLEN, execve(2) */
 #define SPEC_ARGUMENTS_BYTES ((size_t)1048576)	/* arguments and environment together */

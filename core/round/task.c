@@ -284,7 +284,8 @@ static void agent_done(struct run *run)
 	task->agent_ran = true;
 	task->kept_run = workspace ? task->agent.number : 0;
 	task_phase_ended(task, &task->agent.facts);
-	if (!workspace || task->agent.facts.outcome == RUN_NOT_EXECUTED)
+	/* What survives its boundary may still write: then there is nothing to collect, and the verdict is certain (K4). */
+	if (!workspace || task->agent.facts.outcome == RUN_NOT_EXECUTED || task->agent.facts.remaining > 0)
 		task_finish(task);
 	else
 		task_step(task, begin_collect);

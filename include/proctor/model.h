@@ -112,7 +112,8 @@ struct pr_model {
 	char dir[1024];			/* the round's directory */
 	char version[PR_WORD], agent[PR_LINE], profile[PR_WORD];
 	int64_t parallel;
-	int64_t wall_clock_ms, tests_wall_clock_ms;	/* caps of a phase */
+	int64_t wall_clock_ms, tests_wall_clock_ms;	/* caps of the agent and of each test command, unless a task has its own */
+	int64_t longest_ms;				/* of all clocks of all tasks; 0: not known */
 	bool resumed;
 
 	int64_t opened_at_ms, started_at_ms, last_at_ms;	/* since the epoch, of the last run of the core; 0: not yet */

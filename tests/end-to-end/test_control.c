@@ -306,6 +306,8 @@ static void test_stop_then_resume(void **state)
 	assert_int_equal(driver_left(&driver, 10000), 0);
 
 	struct events events = log_events();
+	/* Three tasks one after the other, each with a minute for its agent and two for the test in either phase. */
+	assert_int_equal(member_number(events_find(&events, "round.opened", NULL, 0), "longest_ms", -1), 3 * (60 + 2 * 120) * 1000);
 	assert_verdict(&events, "quick", "pass", "");
 	assert_verdict(&events, "slow", "stopped", "owner_stop");
 	struct json_object *finished = events_find(&events, "round.finished", NULL, 0);
