@@ -25,6 +25,8 @@
 	X(GUARD_SEALED_ENVIRONMENT, "sealed-environment", "a candidate inherits the worker's environment", "E7") \
 	X(GUARD_DESCRIPTORS, "descriptors", "inherited descriptors stay open", "L-descriptors") \
 	X(GUARD_COLLECT_BOUNDS, "collect-bounds", "the collector's bounds of E1 are not checked", "E1 E2") \
+	X(GUARD_COLLECT_EMPTY, "collect-empty", "a workspace is collected while processes of its run live", "K4") \
+	X(GUARD_COLLECTOR_CALLS, "collector-calls", "the collector loads no filter of its own", "L-collector") \
 	X(GUARD_PIDS_LIMIT, "pids-limit", "no limit on the number of processes is set", "K13") \
 	X(GUARD_NO_NEW_PRIVS, "no-new-privs", "no_new_privs is not set", "L-no-new-privs") \
 	X(GUARD_CAPABILITIES, "capabilities", "the candidate keeps its capabilities", "L-capabilities") \

@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 
 #include "core/base/clock.h"
+#include "core/base/guard.h"
 #include "core/base/io.h"
 #include "core/containment/facts.h"
 #include "core/containment/protocol.h"
@@ -228,13 +229,18 @@ static void close_all(struct loop *loop)
 
 /* --- requests --------------------------------------------------------------------------------------- */
 
-/* The run whose workspace is asked for must be closed and still kept. */
+/*
+ * The run whose workspace is asked for must be closed, and empty by the kernel's word: no survivor of it may write there
+ * meanwhile (K4).
+ */
 static int find_workspace(const struct loop *loop, uint64_t number, struct run **ret_run, struct pr_error *error)
 {
 	struct run *run = number ? find_run(loop, number) : NULL;
 	*ret_run = run;
-	if (number && (!run || is_live(run) || run->workspace < 0))
+	if (number && (!run || run->workspace < 0))
 		return pr_error_set(error, ENOENT, "run %" PRIu64 " has no workspace that is kept", number);
+	if (run && (is_live(run) || run->remaining > 0) && guard_holds(GUARD_COLLECT_EMPTY))
+		return pr_error_set(error, EBUSY, "run %" PRIu64 " has processes that live: its workspace may still change", number);
 	return 0;
 }
 

@@ -14,7 +14,8 @@
 
 #include <fcntl.h>
 
-static const struct law *const families[] = { kill_laws, birth_laws, evidence_laws, environment_laws, output_laws, layer_laws };
+static const struct law *const families[] = { kill_laws, birth_laws, bounds_laws, evidence_laws, environment_laws,
+					      output_laws, layer_laws, collector_laws };
 
 static void __attribute__((format(printf, 3, 0))) write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
 {

@@ -94,5 +94,7 @@ int privileges_limit(uint64_t keep);
 /* Worker, once: the filter as the kernel takes it; lives as long as the worker. */
 int seccomp_build(struct sock_fprog *ret_program, struct pr_error *error);
 int seccomp_enter(const struct sock_fprog *program);
+/* The collector, once it runs (static-safe): reading, and writing to one descriptor; every other call is EPERM. */
+int seccomp_enter_collector(int stream_fd);
 
 #endif

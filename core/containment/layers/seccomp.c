@@ -3,7 +3,7 @@
  * over "allow": real agents and their tests use nearly everything else, and what they cannot do without
  * is known by trying. So clone3 is ENOSYS (glibc, Go and Node fall back to clone; EPERM breaks them),
  * ptrace stays allowed (it reaches only the pid namespace; LeakSanitizer and debuggers need it), and an
- * unknown or foreign call is ENOSYS too, as on a kernel that lacks it.
+ * unknown or foreign call is ENOSYS too, as on a kernel that lacks it. The collector's own is seccomp_collector.c.
  */
 #include "core/containment/layers/layers.h"
 
