@@ -3,6 +3,7 @@
  * there, substitutions, argument lists, ids, repeats. Nothing is run and nothing is written.
  */
 #include <fcntl.h>
+#include <ftw.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -160,6 +161,36 @@ static bool is_sandboxs_own(const char *path)
 	return false;
 }
 
+/*
+ * A socket of the host's below a read-only path: connecting to it is no write, and neither a network namespace nor
+ * Landlock before ABI 9 stands in the way. We look at the first entries; nftw(3) has no argument for a callback.
+ */
+#define SOCKET_LOOK 4096
+#define SOCKET_LOOK_DESCRIPTORS 16
+
+static struct {
+	unsigned seen;
+	char path[4096];
+} look;
+
+static int look_for_socket(const char *path, const struct stat *status, int type, struct FTW *position)
+{
+	(void)position;
+	if (type != FTW_NS && S_ISSOCK(status->st_mode)) {
+		snprintf(look.path, sizeof look.path, "%s", path);
+		return 1;
+	}
+	return ++look.seen >= SOCKET_LOOK;
+}
+
+static const char *socket_below(const char *path)
+{
+	look.seen = 0;
+	look.path[0] = '\0';
+	(void)nftw(path, look_for_socket, SOCKET_LOOK_DESCRIPTORS, FTW_PHYS | FTW_MOUNT);
+	return look.path[0] ? look.path : NULL;
+}
+
 static void check_sandbox(struct reader *reader, const struct json *root)
 {
 	const struct sandbox_spec *sandbox = &reader->spec->sandbox;
@@ -171,6 +202,7 @@ static void check_sandbox(struct reader *reader, const struct json *root)
 	for (size_t i = 0; i < sandbox->read_only.count; i++) {
 		const char *path = sandbox->read_only.items[i];
 		struct place_in_file at = at_value(json_item(list, i));
+		const char *socket;
 		if (strcmp(path, "/") == 0 || path[strspn(path, "/")] == '\0')
 			faults_add(reader->faults, at, "read_only may not show all of the host; name the directories that are needed");
 		else if (is_sandboxs_own(path))
@@ -178,6 +210,9 @@ static void check_sandbox(struct reader *reader, const struct json *root)
 		else if (access(path, F_OK) < 0)
 			faults_add(reader->faults, at, "read_only: %s is not there (%s); a path of this host is allowed", path,
 				   strerror(errno));
+		else if ((socket = socket_below(path)))
+			faults_add(reader->faults, at, "read_only: %s is a socket of this host, and read-only does not keep a candidate from "
+				   "connecting to it; name only what is needed beside it", socket);
 	}
 }
 

@@ -297,6 +297,26 @@ static void all_faults_at_once_in_order(void **state)
 	release(r);
 }
 
+/* Read-only is not unreachable: a socket may be connected to. */
+static void a_socket_in_view(void **state)
+{
+	char place[300], text[1024];
+	(void)state;
+	snprintf(place, sizeof place, "%s/run", folder);
+	assert_int_equal(mkdir(place, 0755), 0);
+	snprintf(text, sizeof text, ROUND(", \"sandbox\": {\"read_only\": [\"%s\"]}", "", ""), place);
+	struct reading *before = read_text(text);
+	assert_int_equal(before->faults.count, 0);
+	release(before);
+
+	snprintf(place, sizeof place, "%s/run/agent.sock", folder);
+	assert_int_equal(mknod(place, S_IFSOCK | 0666, 0), 0);
+	struct reading *r = read_text(text);
+	assert_int_equal(r->faults.count, 1);
+	assert_non_null(strstr(r->faults.items[0].text, "agent.sock is a socket of this host"));
+	release(r);
+}
+
 /* An array that is too long is told by its length, not as an array where an array is allowed. */
 static void too_many_tasks(void **state)
 {
@@ -374,7 +394,7 @@ int main(void)
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(what_a_task_says_is_the_tasks),
 		cmocka_unit_test(a_tests_program_may_be_the_workspaces),
-		cmocka_unit_test(each_fault_has_its_place),
+		cmocka_unit_test(each_fault_has_its_place), cmocka_unit_test(a_socket_in_view),
 		cmocka_unit_test(all_faults_at_once_in_order),
 		cmocka_unit_test(too_many_tasks),
 		cmocka_unit_test(a_tasks_broken_command),
