@@ -9,46 +9,44 @@
 
 #include "core/base/cleanup.h"
 
-/* Until a confirmation exists on this boot a run may say no more than its kill boundary. */
-#define PROFILE_SHOWN "traaviis.cgroup-kill-observed.v1"
+static const struct {
+	const char *name, *check;
+} axis_rows[] = {
+#define X(identifier, name_, check_) [identifier] = { name_, check_ },
+	CONTAINMENT_AXES(X)
+#undef X
+};
 
-enum shown { SHOWN_FALSE, SHOWN_TRUE, SHOWN_UNKNOWN };
+static const char *const profile_names[] = {
+#define X(identifier, name) [identifier] = name,
+	CONTAINMENT_PROFILES(X)
+#undef X
+};
 
-static struct json_object *shown_value(enum shown shown)
+static struct json_object *axis_value(enum axis_value value)
 {
-	return shown == SHOWN_UNKNOWN ? json_object_new_string("unknown") : json_object_new_boolean(shown == SHOWN_TRUE);
+	return value == AXIS_UNKNOWN ? json_object_new_string("unknown") : json_object_new_boolean(value == AXIS_TRUE);
 }
 
 struct json_object *facts_containment(const struct worker *worker, unsigned remaining)
 {
-	const struct {
-		const char *name;
-		enum shown shown;
-		const char *reason;
-	} axes[] = {
-		{ "kill_boundary_enforced", worker->kill_boundary_shown ? SHOWN_TRUE : SHOWN_FALSE,
-		  "the dry run did not end with an empty cgroup" },
-		{ "control_plane_isolated", SHOWN_UNKNOWN, "entering other cgroups from inside was not tried" },
-		{ "resource_controllers_enforced",
-		  worker->pids_limit_tried && !worker->pids_limit_shown ? SHOWN_FALSE : SHOWN_UNKNOWN,
-		  worker->pids_limit_tried && !worker->pids_limit_shown ? "no limit on processes held in the dry run"
-									 : "the memory limit was not tried" },
-		{ "cleanup_closed", worker->cleanup_shown ? SHOWN_TRUE : SHOWN_FALSE, "the dry run left its cgroup behind" },
-	};
 	struct json_object *record = json_object_new_object();
 	struct json_object *reasons = json_object_new_array();
 	bool certifiable = true;
 
-	json_object_object_add(record, "profile", json_object_new_string(PROFILE_SHOWN));
-	json_object_object_add(record, "enforced", json_object_new_boolean(worker->kill_boundary_shown && remaining == 0));
+	/* Until a confirmation exists on this boot a run may say no more than its kill boundary. */
+	json_object_object_add(record, "profile", json_object_new_string(profile_names[CONTAINMENT_CGROUP_KILL]));
+	json_object_object_add(record, "enforced",
+			       json_object_new_boolean(worker->axes.of[AXIS_KILL_BOUNDARY].value == AXIS_TRUE && remaining == 0));
 	json_object_object_add(record, "remaining_processes", json_object_new_int64(remaining));
-	for (size_t i = 0; i < ELEMENTS(axes); i++) {
-		json_object_object_add(record, axes[i].name, shown_value(axes[i].shown));
-		if (axes[i].shown == SHOWN_TRUE)
+	for (size_t i = 0; i < AXIS_COUNT; i++) {
+		const struct axis_finding *axis = &worker->axes.of[i];
+		json_object_object_add(record, axis_rows[i].name, axis_value(axis->value));
+		if (axis->value == AXIS_TRUE)
 			continue;
 		certifiable = false;
-		char text[160];
-		snprintf(text, sizeof text, "%s: %s", axes[i].name, axes[i].reason);
+		char text[300];
+		snprintf(text, sizeof text, "%s: %s", axis_rows[i].name, axis->reason[0] ? axis->reason : "it was not tried");
 		json_object_array_add(reasons, json_object_new_string(text));
 	}
 	if (remaining > 0) {
@@ -58,6 +56,21 @@ struct json_object *facts_containment(const struct worker *worker, unsigned rema
 	json_object_object_add(record, "certifiable", json_object_new_boolean(certifiable));
 	json_object_object_add(record, "uncertifiable_reasons", reasons);
 	return record;
+}
+
+struct json_object *facts_axes(const struct worker *worker)
+{
+	struct json_object *axes = json_object_new_object();
+	for (size_t i = 0; i < AXIS_COUNT; i++) {
+		const struct axis_finding *axis = &worker->axes.of[i];
+		struct json_object *one = json_object_new_object();
+		json_object_object_add(one, "value", axis_value(axis->value));
+		json_object_object_add(one, "tried", json_object_new_string(axis->tried));
+		json_object_object_add(one, "reason", axis->reason[0] ? json_object_new_string(axis->reason) : NULL);
+		json_object_object_add(one, "remedy", axis->remedy ? json_object_new_string(axis->remedy) : NULL);
+		json_object_object_add(axes, axis_rows[i].name, one);
+	}
+	return axes;
 }
 
 static void add_check(struct json_object *list, const char *id, const char *state, const char *tried, const char *remedy)
@@ -79,7 +92,17 @@ struct json_object *facts_limits(const struct worker *worker)
 	return limits;
 }
 
-struct json_object *facts_tried(const struct worker *worker, double dry_run_ms, unsigned swept)
+/* What a host cannot give weakens a run and is told; without a kill that holds nothing can be ended. */
+static const char *axis_state(enum axis axis, enum axis_value value, const char *remedy)
+{
+	if (value == AXIS_UNKNOWN)
+		return "unknown";
+	if (value == AXIS_TRUE)
+		return remedy ? "warn" : "ok";
+	return axis == AXIS_KILL_BOUNDARY || axis == AXIS_CLEANUP ? "FAIL" : "warn";
+}
+
+struct json_object *facts_tried(const struct worker *worker, unsigned swept)
 {
 	struct json_object *list = json_object_new_array();
 	struct utsname name;
@@ -90,21 +113,13 @@ struct json_object *facts_tried(const struct worker *worker, double dry_run_ms, 
 			 worker->landlock_abi);
 		add_check(list, "kernel", "ok", text, NULL);
 	}
-	snprintf(text, sizeof text, "born, %s, removed in %.1f ms below %.300s", worker->kill_boundary_shown ? "killed, empty" : "NOT EMPTY",
-		 dry_run_ms, worker->tree.path);
-	add_check(list, "kill boundary", worker->kill_boundary_shown && worker->cleanup_shown ? "ok" : "FAIL", text, NULL);
+	for (size_t i = 0; i < AXIS_COUNT; i++) {
+		const struct axis_finding *axis = &worker->axes.of[i];
+		add_check(list, axis_rows[i].check, axis_state((enum axis)i, axis->value, axis->remedy), axis->tried, axis->remedy);
+	}
 	if (worker->landlock_abi == 0)
 		add_check(list, "landlock", "warn", "this kernel has no active Landlock: that layer is missing",
 			  "boot with landlock in the lsm= list");
-	const enum cgroup_generation *generation = worker->tree.generation;
-	snprintf(text, sizeof text, "processes by %s (%s), memory by %s, cpu by %s",
-		 cgroup_generation_name(generation[RESOURCE_PIDS]),
-		 worker->pids_limit_shown ? "a fork past the limit was refused" : "not shown",
-		 cgroup_generation_name(generation[RESOURCE_MEMORY]), cgroup_generation_name(generation[RESOURCE_CPU]));
-	bool all = worker->pids_limit_shown && generation[RESOURCE_MEMORY] != GENERATION_NONE &&
-		   generation[RESOURCE_CPU] != GENERATION_NONE;
-	add_check(list, "limits", all ? "ok" : "warn", text,
-		  all ? NULL : "delegate the pids, memory and cpu controllers (Delegate=yes)");
 	if (swept > 0) {
 		snprintf(text, sizeof text, "%u cgroup%s of owners that no longer live removed", swept, swept == 1 ? "" : "s");
 		add_check(list, "leftovers", "ok", text, NULL);

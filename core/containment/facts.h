@@ -9,8 +9,11 @@
 /* `process_containment` of a run that left so many processes behind. The caller's reference. */
 struct json_object *facts_containment(const struct worker *worker, unsigned remaining);
 
+/* Each axis with what was tried: {"kill_boundary_enforced": {"value", "tried", "reason", "remedy"}, ...}. */
+struct json_object *facts_axes(const struct worker *worker);
+
 /* The lines of `ready`: [{id, state, tried, remedy}]. */
-struct json_object *facts_tried(const struct worker *worker, double dry_run_ms, unsigned swept);
+struct json_object *facts_tried(const struct worker *worker, unsigned swept);
 
 /* {"memory": "v2" | "v1" | "none", ...} */
 struct json_object *facts_limits(const struct worker *worker);

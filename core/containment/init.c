@@ -5,7 +5,7 @@
  *                                                   candidate's id, reports its end, and stays until it is killed:
  *                                                   its own exit would kill the rest before it was counted
  *   proctor-init collect GLOB...                    walks the workspace at INIT_WORKSPACE into INIT_STREAM
- *   proctor-init canary N                           the worker's dry run: N daemons that never end (double fork, setsid)
+ *   proctor-init prober ...                         the worker's dry run, in a candidate's place (prober.h)
  *
  * It trusts its arguments (the worker's) and nothing else. It keeps no descriptor and no capability that the
  * candidate could get at, installs no signal handler (a pid 1 without one cannot be signalled from inside) and is
@@ -27,6 +27,7 @@
 
 #include "core/base/guard.h"
 #include "core/containment/birth.h"
+#include "core/containment/prober.h"
 #include "core/containment/report.h"
 #include "core/workspace/inside/collect.h"
 #include "core/workspace/inside/unpack.h"
@@ -298,24 +299,6 @@ static _Noreturn void run_init(const char *subject, const char *directory, char 
 	}
 }
 
-/* --- the dry run ------------------------------------------------------------------------------------ */
-
-static _Noreturn void run_canaries(int count)
-{
-	for (int i = 0; i < count; i++) {
-		if (fork() != 0)
-			continue;
-		setsid();
-		/* Refused by the limit, the parent stays in its child's place: somebody must be there to be killed. */
-		if (fork() > 0)
-			_exit(0);
-		for (;;)
-			pause();
-	}
-	tell(REPORT_STARTED, 0, NULL);
-	wait_to_be_killed();
-}
-
 /* --- the collector ---------------------------------------------------------------------------------- */
 
 #ifdef PROCTOR_TEST_BUILD
@@ -344,6 +327,8 @@ static int run_collect(const char *const *scratch, size_t count)
 
 int main(int argc, char **argv)
 {
+	if (argc >= 3 && strcmp(argv[1], "prober") == 0)
+		return prober_main(argc - 2, argv + 2);
 	reset_signals();
 	/* exec made us dumpable again: /proc/1/mem must not open for the candidate (prctl(2)). */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -351,7 +336,5 @@ int main(int argc, char **argv)
 		run_init(argv[2], argv[3], argv + 5);
 	if (argc >= 2 && strcmp(argv[1], "collect") == 0)
 		return run_collect((const char *const *)argv + 2, (size_t)argc - 2);
-	if (argc == 3 && strcmp(argv[1], "canary") == 0)
-		run_canaries(atoi(argv[2]));
 	return 64;
 }

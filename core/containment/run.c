@@ -120,7 +120,7 @@ static struct cgroup_limits leaf_limits(const struct run_request *request)
 #define INIT_ARGUMENTS 8
 
 /* proctor-init's arguments; the vector is the caller's, its strings are borrowed. */
-static char **init_arguments(const struct run_request *request, char *number, size_t size)
+static char **init_arguments(const struct run_request *request)
 {
 	size_t count = 0;
 	while (request->argv && request->argv[count])
@@ -130,12 +130,6 @@ static char **init_arguments(const struct run_request *request, char *number, si
 	if (!argv)
 		return NULL;
 	argv[used++] = (char *)"proctor-init";
-	if (request->canaries) {
-		snprintf(number, size, "%u", request->canaries);
-		argv[used++] = (char *)"canary";
-		argv[used++] = number;
-		return argv;
-	}
 	if (request->kind == BIRTH_COLLECTOR) {
 		argv[used++] = (char *)"collect";
 	} else {
@@ -173,19 +167,10 @@ static char **init_environment(const struct run_request *request)
 	return environment;
 }
 
-/* The dry run's canaries have init's id, so that its count and the cgroup's are the same: there the cgroup is to be shown. */
-static uint64_t rlimit_processes(const struct worker *worker, const struct run_request *request)
-{
-	if (request->canaries && worker->tree.generation[RESOURCE_PIDS] != GENERATION_NONE)
-		return 0;
-	return request->limits.processes;
-}
-
 static int give_birth(struct worker *worker, const struct run_request *request, struct run *run, struct pr_error *error)
 {
-	char number[16];
 	int pair[2];
-	_cleanup_free_ char **argv = init_arguments(request, number, sizeof number);
+	_cleanup_free_ char **argv = init_arguments(request);
 	_cleanup_free_ char **envp = init_environment(request);
 	if (!argv || !envp)
 		return pr_error_errno(error, ENOMEM, "starting a run");
@@ -198,7 +183,7 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 
 	struct birth birth = {
 		.kind = request->kind, .leaf = &run->leaf, .ids = run->ids ? run->ids->base : 0,
-		.processes = rlimit_processes(worker, request),
+		.processes = request->limits.processes,
 		.user_namespace = request->of ? request->of->user_namespace : -1,
 		.landlock_abi = worker->landlock_abi, .filter = &worker->filter, .image = worker->image,
 		.standard = { worker->null, request->output[0] >= 0 ? request->output[0] : worker->null,
@@ -310,7 +295,6 @@ static void take_report(struct worker *worker, struct run *run, const struct rep
 	switch ((enum report_kind)report->kind) {
 	case REPORT_STARTED:
 		run->state = RUN_RUNNING;
-		run->canaries_started = (unsigned)report->value;
 		return;
 	case REPORT_EXITED:
 		take_wait_status(run, report->value);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/containment/axes.h"
 #include "core/containment/birth.h"
 #include "core/containment/cgroup.h"
 #include "core/containment/idrange.h"
@@ -52,8 +53,7 @@ struct worker {
 	int image;		/* proctor-init, sealed */
 	int null;		/* /dev/null */
 	bool frozen;
-	bool kill_boundary_shown, cleanup_shown;	/* by the dry run */
-	bool pids_limit_shown, pids_limit_tried;
+	struct axes axes;	/* what the dry run showed */
 	unsigned live;		/* runs that are not closed */
 };
 
@@ -71,7 +71,6 @@ struct run_request {
 	struct run *of;		/* the run whose workspace is used or collected, or NULL */
 	int output[2];		/* stdout, stderr; borrowed */
 	int stream;		/* subject in, or collection out; -1 none; borrowed */
-	unsigned canaries;	/* the dry run: no command, this many daemons */
 };
 
 struct run {
@@ -92,7 +91,6 @@ struct run {
 	char stage[64];
 	bool kill_asked;
 	bool started_told, exited_told;
-	unsigned canaries_started;
 
 	int64_t closing_since_ns, closing_deadline_ns;
 	int64_t look_again_ns;

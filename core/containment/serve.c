@@ -128,7 +128,7 @@ static void say_closed(struct loop *loop, const struct run *run)
 	say(loop, message);
 }
 
-static void say_ready(struct loop *loop, double dry_run_ms, unsigned swept)
+static void say_ready(struct loop *loop, unsigned swept)
 {
 	const struct worker *worker = loop->worker;
 	struct json_object *message = event("ready");
@@ -144,7 +144,7 @@ static void say_ready(struct loop *loop, double dry_run_ms, unsigned swept)
 	json_object_object_add(message, "landlock_abi", json_object_new_int(worker->landlock_abi));
 	json_object_object_add(message, "limits", facts_limits(worker));
 	add_count(message, "swept", swept);
-	json_object_object_add(message, "tried", facts_tried(worker, dry_run_ms, swept));
+	json_object_object_add(message, "tried", facts_tried(worker, swept));
 	say(loop, message);
 }
 
@@ -468,7 +468,7 @@ static int wait_for(struct loop *loop, struct pollfd *fds, size_t count)
 	return ppoll(fds, count, wait == INT64_MAX ? NULL : &time, NULL);
 }
 
-int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, struct pr_error *error)
+int serve(struct worker *worker, int socket, unsigned swept, struct pr_error *error)
 {
 	struct loop loop = { .worker = worker, .socket = socket };
 	struct pollfd *fds = NULL;
@@ -480,7 +480,7 @@ int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, 
 	if (loop.signals < 0)
 		return loop.signals;
 	io_set_nonblocking(socket, true);
-	say_ready(&loop, dry_run_ms, swept);
+	say_ready(&loop, swept);
 	while (!loop.ending || worker->live > 0) {
 		size_t count = gather(&loop, &fds, &allocated);
 		wait_for(&loop, fds, count);

@@ -5,7 +5,7 @@
 #include "core/containment/run.h"
 
 /* Serves until the peer closes or a termination signal comes; then kills, waits for and removes every run. */
-int serve(struct worker *worker, int socket, double dry_run_ms, unsigned swept, struct pr_error *error);
+int serve(struct worker *worker, int socket, unsigned swept, struct pr_error *error);
 
 /* The one message of a worker that cannot serve. */
 void serve_refusal(int socket, const struct pr_error *error);

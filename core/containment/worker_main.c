@@ -4,7 +4,7 @@
  *
  *   proctor-worker --serve FD          the core's: FD is one end of a SOCK_SEQPACKET pair
  *   proctor-worker --stop DIRECTORY    stops a round whose core does not answer
- *   proctor-worker --probe             tries a boundary on this host and says what was shown, as JSON
+ *   proctor-worker --probe [--json]    tries a boundary on this host and says what was shown
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@
 
 static int usage(FILE *to)
 {
-	fprintf(to, "usage: proctor-worker --serve FD | --stop DIRECTORY | --probe\n"
-		    "The program that executes candidates; proctor-core starts it.\n");
+	fprintf(to, "usage: proctor-worker --serve FD | --stop DIRECTORY | --probe [--json]\n"
+		    "The program that executes candidates; proctor-core starts it. --probe tries a boundary on this host.\n");
 	return to == stdout ? 0 : EXIT_USAGE;
 }
 
@@ -122,7 +122,35 @@ static void raise_descriptors(void)
 	}
 }
 
-static int work(int socket, unsigned outer_count)
+static void print_json(const struct worker *worker, unsigned swept)
+{
+	struct json_object *facts = facts_containment(worker, 0);
+	json_object_object_add(facts, "axes", facts_axes(worker));
+	json_object_object_add(facts, "limits", facts_limits(worker));
+	json_object_object_add(facts, "tried", facts_tried(worker, swept));
+	printf("%s\n", json_object_to_json_string_ext(facts, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(facts);
+}
+
+static void print_text(const struct worker *worker)
+{
+	struct json_object *facts = facts_containment(worker, 0), *axes = facts_axes(worker);
+	printf("%s\n", json_object_get_string(json_object_object_get(facts, "profile")));
+	json_object_object_foreach(axes, name, axis) {
+		const char *remedy = json_object_get_string(json_object_object_get(axis, "remedy"));
+		printf("%-30s %-8s %s\n", name, json_object_get_string(json_object_object_get(axis, "value")),
+		       json_object_get_string(json_object_object_get(axis, "tried")));
+		if (remedy)
+			printf("%-30s %-8s try: %s\n", "", "", remedy);
+	}
+	printf("%-30s %s\n", "certifiable", json_object_get_string(json_object_object_get(facts, "certifiable")));
+	json_object_put(axes);
+	json_object_put(facts);
+}
+
+enum mode { MODE_SERVE, MODE_PROBE_TEXT, MODE_PROBE_JSON };
+
+static int work(enum mode mode, int socket, unsigned outer_count)
 {
 	struct pr_error error = { 0 };
 	struct worker worker;
@@ -132,15 +160,12 @@ static int work(int socket, unsigned outer_count)
 	int r = worker_open(&worker, outer_count, &swept, &error);
 	if (r == 0)
 		r = dryrun(&worker, &dry_run_ms, &error);
-	if (r == 0 && socket >= 0) {
-		r = serve(&worker, socket, dry_run_ms, swept, &error);
-	} else if (r == 0) {
-		struct json_object *facts = facts_containment(&worker, 0);
-		json_object_object_add(facts, "limits", facts_limits(&worker));
-		json_object_object_add(facts, "tried", facts_tried(&worker, dry_run_ms, swept));
-		printf("%s\n", json_object_to_json_string_ext(facts, JSON_C_TO_STRING_PLAIN));
-		json_object_put(facts);
-	}
+	if (r == 0 && mode == MODE_SERVE)
+		r = serve(&worker, socket, swept, &error);
+	else if (r == 0 && mode == MODE_PROBE_JSON)
+		print_json(&worker, swept);
+	else if (r == 0)
+		print_text(&worker);
 	worker_close(&worker);
 	if (r == 0)
 		return 0;
@@ -170,7 +195,8 @@ int main(int argc, char **argv)
 		argc -= 2;
 	}
 	bool serving = argc == 3 && strcmp(argv[1], "--serve") == 0;
-	bool probing = argc >= 2 && strcmp(argv[1], "--probe") == 0;
+	bool json = argc == 3 && strcmp(argv[2], "--json") == 0;
+	bool probing = (argc == 2 || json) && strcmp(argv[1], "--probe") == 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return usage(stdout);
 	if (argc == 3 && strcmp(argv[1], "--stop") == 0)
@@ -189,5 +215,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "proctor-worker: descriptor %d: %s\n", socket, strerror(-placed));
 		return EXIT_REFUSED;
 	}
-	return work(serving ? placed : -1, outer_count);
+	return work(serving ? MODE_SERVE : json ? MODE_PROBE_JSON : MODE_PROBE_TEXT, serving ? placed : -1, outer_count);
 }

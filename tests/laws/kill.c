@@ -144,11 +144,10 @@ static void judge_k13(const struct worker_start *how, struct verdict *verdict)
 	int64_t count = -1;
 	if (result && result->closed && json_object_object_get_ex(result->event, "refused", &refused))
 		count = event_number(refused, "processes");
-	struct json_object *containment = NULL, *shown = NULL;
 	/* What the worker says of itself, by its dry run, must agree. */
-	if (json_object_object_get_ex(worker_ready(worker), "containment", &containment))
-		json_object_object_get_ex(containment, "resource_controllers_enforced", &shown);
-	bool denied = json_object_is_type(shown, json_type_boolean) && !json_object_get_boolean(shown);
+	struct json_object *containment = NULL;
+	json_object_object_get_ex(worker_ready(worker), "containment", &containment);
+	bool denied = strstr(json_object_to_json_string(containment), "the limit on processes was met by nothing") != NULL;
 	if (count > 0 && result->killed <= 32 && denied)
 		law_broken(verdict, "at most 32 processes, but the worker's dry run says that no limit holds");
 	else if (count > 0 && result->killed <= 32)
