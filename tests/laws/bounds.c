@@ -131,8 +131,8 @@ static void judge_e2(const struct worker_start *how, struct verdict *verdict)
 	int run = worker ? make(worker, 0, "seq 4000 | xargs mkdir", verdict) : -1;
 	double built = (double)(clock_mono_ns() - begin) / NS_PER_MS;
 	if (run > 0 && walk(worker, run, &walked, verdict)) {
-		if (walked.refused && walked.reason == REASON_TOO_MANY_DIRECTORIES && walked.records == limits.directories)
-			law_holds(verdict, "4,000 directories: refused after %" PRIu64 " in %.1f ms, built in %.1f ms", walked.records,
+		if (walked.refused && walked.reason == REASON_TOO_MANY_DIRECTORIES && walked.records <= limits.directories)
+			law_holds(verdict, "4,000 directories: refused after %" PRIu64 " of them in %.1f ms, built in %.1f ms", walked.records,
 				  walked.ms, built);
 		else
 			law_broken(verdict, "4,000 directories: %s after %" PRIu64, walked.refused ? "refused" : "taken", walked.records);

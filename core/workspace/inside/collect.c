@@ -23,9 +23,11 @@ struct directory_entry {
 	uint64_t inode;
 	int64_t offset;
 	uint16_t length;
-	uint8_t type;		/* a hint; never trusted, so never read */
+	uint8_t type;		/* a hint: enough to refuse by its number, never for what an entry is taken for */
 	char name[];
 };
+
+#define TYPE_PASSED_OVER 0xff	/* ours, in `type`: scratch, and .git at the top */
 
 static int refuse(struct collect_walk *walk, enum workspace_reason reason, size_t path_length)
 {
@@ -118,23 +120,29 @@ static int visit_unopened(struct collect_walk *walk, int directory, const char *
 								     pass_file(walk, path_length, -1, status.st_mode, 0);
 }
 
-static int visit(struct collect_walk *walk, const char *name)
+/* Puts the path of an entry of the directory at hand into `path`. */
+static int set_path(struct collect_walk *walk, const char *name, size_t *ret_length)
 {
 	const struct collect_frame *parent = &walk->frames[walk->depth - 1];
 	size_t name_length = strlen(name);
 	size_t start = parent->path_length + (parent->path_length > 0);
-	size_t path_length = start + name_length;
 
-	if (path_length > STREAM_NAME_MAX)
-		return -ENAMETOOLONG;	/* as with depth */
+	if (start + name_length > STREAM_NAME_MAX)
+		return -ENAMETOOLONG;	/* the bound on one path is below this: only met with its guard taken out */
 	if (parent->path_length > 0)
 		walk->path[parent->path_length] = '/';
 	memcpy(walk->path + start, name, name_length + 1);
-	if ((walk->depth == 1 && strcmp(name, ".git") == 0) || is_scratch(walk))
-		return 0;
-	enum workspace_reason reason = workspace_charge_name(&walk->account, path_length, walk->depth);
-	if (reason != REASON_NONE)
-		return refuse(walk, reason, path_length);
+	*ret_length = start + name_length;
+	return 0;
+}
+
+static int visit(struct collect_walk *walk, const char *name)
+{
+	const struct collect_frame *parent = &walk->frames[walk->depth - 1];
+	size_t path_length;
+	int r = set_path(walk, name, &path_length);
+	if (r < 0)
+		return r;
 
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
 	if (guard_holds(GUARD_NO_FOLLOW))
@@ -145,7 +153,6 @@ static int visit(struct collect_walk *walk, const char *name)
 	if (fd < 0)
 		return visit_unopened(walk, parent->fd, name, path_length, errno);
 	struct stat status;
-	int r;
 	if (fstat(fd, &status) < 0)
 		r = -errno;
 	else if (S_ISDIR(status.st_mode))
@@ -159,20 +166,66 @@ static int visit(struct collect_walk *walk, const char *name)
 	return r;
 }
 
-/* The next entry of the directory at hand, or 0 where it is at its end. */
-static int next_entry(struct collect_frame *frame, const struct directory_entry **ret_entry)
+/* Would so many more of a kind cross its bound? They are charged one by one, when each is known to be of that kind. */
+static enum workspace_reason foresee(const struct workspace_account *account, uint64_t directories, uint64_t files)
 {
+	if (workspace_over(account->directories + directories, account->limits.directories))
+		return REASON_TOO_MANY_DIRECTORIES;
+	return workspace_over(account->files + files, account->limits.files) ? REASON_TOO_MANY_FILES : REASON_NONE;
+}
+
+/*
+ * Charges the names of a piece of a listing before any of them is opened: of ten thousand entries too many none is.
+ * What is scratch is marked and charged for nothing.
+ */
+static int charge_listing(struct collect_walk *walk, struct collect_frame *frame)
+{
+	uint64_t directories = 0, files = 0;
+	struct directory_entry *entry;
+
+	for (size_t at = 0; at < frame->have; at += entry->length) {
+		size_t path_length;
+		entry = (void *)(frame->entries + at);
+		if (strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0) {
+			entry->type = TYPE_PASSED_OVER;
+			continue;
+		}
+		int r = set_path(walk, entry->name, &path_length);
+		if (r < 0)
+			return r;
+		if ((walk->depth == 1 && strcmp(entry->name, ".git") == 0) || is_scratch(walk)) {
+			entry->type = TYPE_PASSED_OVER;
+			continue;
+		}
+		directories += entry->type == DT_DIR;
+		files += entry->type == DT_REG;
+		enum workspace_reason reason = workspace_charge_name(&walk->account, path_length, walk->depth);
+		if (reason == REASON_NONE)
+			reason = foresee(&walk->account, directories, files);
+		if (reason != REASON_NONE)
+			return refuse(walk, reason, path_length);
+	}
+	return 0;
+}
+
+/* The next entry of the directory at hand; NULL where it is at its end, or the walk at a refusal. */
+static int next_entry(struct collect_walk *walk, struct collect_frame *frame, const struct directory_entry **ret_entry)
+{
+	*ret_entry = NULL;
 	if (frame->at == frame->have) {
 		long n = syscall(SYS_getdents64, frame->fd, frame->entries, sizeof frame->entries);
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		frame->at = 0;
 		frame->have = (size_t)n;
+		int r = charge_listing(walk, frame);
+		if (r < 0 || walk->refused)
+			return r;
 	}
 	const struct directory_entry *entry = (const void *)(frame->entries + frame->at);
 	frame->at += entry->length;
 	*ret_entry = entry;
-	return 1;
+	return 0;
 }
 
 static int walk_all(struct collect_walk *walk)
@@ -180,19 +233,15 @@ static int walk_all(struct collect_walk *walk)
 	while (walk->depth > 0 && !walk->refused) {
 		struct collect_frame *frame = &walk->frames[walk->depth - 1];
 		const struct directory_entry *entry = NULL;
-		int r = next_entry(frame, &entry);
+		int r = next_entry(walk, frame, &entry);
+		if (r == 0 && entry && entry->type != TYPE_PASSED_OVER)
+			r = visit(walk, entry->name);
 		if (r < 0)
 			return r;
-		if (r == 0) {
+		if (!entry && !walk->refused) {
 			close(frame->fd);
 			walk->depth--;
-			continue;
 		}
-		if (strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0)
-			continue;
-		r = visit(walk, entry->name);
-		if (r < 0)
-			return r;
 	}
 	return 0;
 }
