@@ -25,7 +25,7 @@
 #define NEIGHBOUR_NUMBER UINT64_MAX
 #define NEIGHBOUR_PROCESSES 2		/* its init and itself */
 #define HIERARCHIES (1 + RESOURCE_COUNT)
-#define DIRECTORIES (4 * HIERARCHIES)	/* base, parent, sibling and own */
+#define DIRECTORIES (3 * HIERARCHIES)	/* base, parent and sibling */
 
 struct member {
 	struct run *run;
@@ -72,18 +72,16 @@ static int add_argument(struct dry *dry, const char *text, int length, const cha
 	return 0;
 }
 
+/* Our parent's parent, our parent, and the sibling by its name; its own the prober finds where it finds any. */
 static int add_directories(struct dry *dry, const char *parent)
 {
-	char own[32], sibling[32];
+	char sibling[64];
 	int whole = (int)strlen(parent), base = (int)(strrchr(parent, '/') - parent);
-	snprintf(own, sizeof own, "/r%u", PROBER_NUMBER);
-	snprintf(sibling, sizeof sibling, "/r%ju", (uintmax_t)NEIGHBOUR_NUMBER);
+	snprintf(sibling, sizeof sibling, "/%s", dry->neighbour.run->leaf.name);
 	int r = add_argument(dry, parent, base, "");
 	if (r == 0)
 		r = add_argument(dry, parent, whole, "");
-	if (r == 0)
-		r = add_argument(dry, parent, whole, sibling);
-	return r < 0 ? r : add_argument(dry, parent, whole, own);
+	return r < 0 ? r : add_argument(dry, parent, whole, sibling);
 }
 
 static int prober_arguments(struct dry *dry, struct pr_error *error)
@@ -110,7 +108,8 @@ static int start(struct dry *dry, struct member *member, uint64_t number, char *
 	struct run_request request = {
 		.number = number, .kind = BIRTH_RUN, .argv = argv, .directory = (char *)".",
 		.limits = { .processes = DRY_PROCESSES, .memory_bytes = DRY_MEMORY_BYTES },
-		.workspace_bytes = DRY_WORKSPACE_BYTES, .workspace_inodes = DRY_INODES, .output = { output, -1 }, .stream = -1,
+		.workspace_bytes = DRY_WORKSPACE_BYTES, .workspace_inodes = DRY_INODES, .stream = -1,
+		.output = { output, dry->worker->null }, .dry = true,
 	};
 	return run_start(dry->worker, &request, &member->run, error);
 }

@@ -34,6 +34,7 @@
 #define DESCRIPTORS 16		/* looked at, ours and init's */
 #define MOUNT_POINT WORKSPACE_PATH "/proctor-mount"
 #define PATH_SIZE 4400
+#define LISTED 64		/* cgroups of one directory that are looked at */
 
 struct control {
 	struct prober_result *result;
@@ -123,10 +124,25 @@ static void try_directory(struct control *control, int at, const char *way, cons
 		be_born_in(control, fd);
 }
 
+/* A directory, and the cgroups in it, our own and others'. */
+static void try_listed(struct control *control, const char *way, const char *directory)
+{
+	char path[PATH_SIZE];
+	try_directory(control, AT_FDCWD, way, directory);
+	_cleanup_closedir_ DIR *stream = opendir(join(path, way, directory, ""));
+	unsigned listed = 0;
+	for (struct dirent *entry; stream && listed < LISTED && (entry = readdir(stream));) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || strcmp(entry->d_name, PROBER_DIRECTORY) == 0)
+			continue;
+		listed++;
+		try_directory(control, AT_FDCWD, join(path, way, directory, "/"), entry->d_name);
+	}
+}
+
 static void try_all_directories(struct control *control, const char *way)
 {
 	for (int i = 0; i < control->count; i++)
-		try_directory(control, AT_FDCWD, way, control->directories[i]);
+		try_listed(control, way, control->directories[i]);
 }
 
 /* From the root of a cgroup file system whose place on the host is not known: each tail of each path. */

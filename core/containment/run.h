@@ -71,6 +71,7 @@ struct run_request {
 	struct run *of;		/* the run whose workspace is used or collected, or NULL */
 	int output[2];		/* stdout, stderr; borrowed */
 	int stream;		/* subject in, or collection out; -1 none; borrowed */
+	bool dry;		/* of the dry run: nothing is kept for the next one like it */
 };
 
 struct run {
