@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -29,6 +30,14 @@ static bool ours(const char *path, const char *build)
 	size_t length = strlen(build);
 	const char *name = strrchr(path, '/');
 	return strncmp(path, build, length) == 0 && path[length] == '/' && strncmp(name, "/proctor", 8) == 0;
+}
+
+/* An ordinary user may not read where root's processes come from; its own are readable. */
+static bool hidden(pid_t pid)
+{
+	char link[64], path[1];
+	snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+	return readlink(link, path, sizeof path) < 0 && errno == EACCES;
 }
 
 static bool foreign(const char *path, const char *build)
@@ -108,11 +117,11 @@ static void count_cgroups(const char *path, struct counting *counting, int depth
 			count_cgroups(below, counting, depth + 1);
 			continue;
 		}
-		int owner;
+		int owner = 0;
 		char owner_path[4096] = "";
 		if (sscanf(entry->d_name, "proctor-%d-", &owner) == 1)
 			executable(owner, owner_path, sizeof owner_path);
-		if (foreign(owner_path, counting->build))
+		if (foreign(owner_path, counting->build) || (owner > 0 && hidden(owner)))
 			continue;
 		_cleanup_close_ int fd = open(below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0 || belongs_to_others(fd, counting->build, depth))
