@@ -20,7 +20,7 @@ void feed_release(struct feed *feed)
 
 static bool has_link(const struct feed *feed)
 {
-	return feed->link.fd >= 0 && !feed->link.ended;
+	return feed->link.fd >= 0 && !feed->link.ended && !feed->greeting;
 }
 
 /*
@@ -49,12 +49,55 @@ static int connect_to_core(struct feed *feed, const struct round_place *place, c
 	}
 }
 
-int feed_open(struct feed *feed, const struct round_place *place, struct pr_error *error)
+int feed_open_log(struct feed *feed, const struct round_place *place, struct pr_error *error)
 {
 	char path[4096];
 	int r = round_log(place, path, sizeof path, error);
+	return r < 0 ? r : log_reader_open(path, &feed->log, error);
+}
+
+int feed_reach(struct feed *feed, const struct round_place *place, struct pr_error *error)
+{
+	char path[4096];
+	link_release(&feed->link);
+	feed->link = (struct link)LINK_INIT;
+	feed->greeting = false;
+	int r = round_socket(place, path, sizeof path, error);
 	if (r >= 0)
-		r = log_reader_open(path, &feed->log, error);
+		r = link_connect(&feed->link, path, place->name, error);
+	if (r < 0) {
+		link_release(&feed->link);
+		feed->link = (struct link)LINK_INIT;
+		return r;
+	}
+	feed->greeting = true;
+	return 0;
+}
+
+int feed_greeted(struct feed *feed, const struct round_place *place, struct pr_error *error)
+{
+	int r = feed->greeting ? link_hello(&feed->link, place->name, error) : 0;
+	if (r == 0)
+		return 0;
+	feed->greeting = false;
+	if (r > 0) {
+		feed->over = false;
+		feed->waited = 0;
+		if (feed->link.seq > feed->known)
+			feed->known = feed->link.seq;
+		r = link_watch_from(&feed->link, feed->link.seq + 1, error);
+	}
+	if (r >= 0)
+		return 1;
+	link_release(&feed->link);
+	feed->link = (struct link)LINK_INIT;
+	return r;
+}
+
+int feed_open(struct feed *feed, const struct round_place *place, struct pr_error *error)
+{
+	char path[4096];
+	int r = feed_open_log(feed, place, error);
 	if (r < 0 || !round_is_live(place))
 		return r;
 	r = round_socket(place, path, sizeof path, error);

@@ -20,6 +20,7 @@ struct feed {
 	uint64_t known;		/* the log holds events up to here, at least */
 	unsigned waited;	/* how often the log did not hold what it should */
 	bool over;		/* nothing more will come */
+	bool greeting;		/* connected by feed_reach(); the core has not said hello yet */
 	bool ephemeral;		/* hand out progress and tail too, once all that happened was handed out */
 };
 
@@ -31,6 +32,15 @@ struct feed {
  */
 int feed_open(struct feed *feed, const struct round_place *place, struct pr_error *error);
 void feed_release(struct feed *feed);
+
+/*
+ * The same for those who must not wait: the log alone; then a connection, which may be tried again at any time, also
+ * after the core was silent or has cut us off; and, whenever it is readable, whether the core has said hello: 1 once it
+ * has (the events go on from where they were, `over` or not), 0 not yet. A failure leaves no link.
+ */
+int feed_open_log(struct feed *feed, const struct round_place *place, struct pr_error *error);
+int feed_reach(struct feed *feed, const struct round_place *place, struct pr_error *error);
+int feed_greeted(struct feed *feed, const struct round_place *place, struct pr_error *error);
 
 /*
  * 1: the next event of the log, or an answer to a command of ours (pr_message_release), its line lent until the next call; 0: none yet (poll the link, see

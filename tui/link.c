@@ -34,7 +34,7 @@ static int silent_core(struct pr_error *error, const struct link *link, const ch
 			       (long)link->core, round);
 }
 
-static int connect_to(struct link *link, const char *path, const char *round, struct pr_error *error)
+int link_connect(struct link *link, const char *path, const char *round, struct pr_error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof address.sun_path)
@@ -69,27 +69,31 @@ int link_wait(struct link *link, int64_t until_ns)
 	}
 }
 
+int link_hello(struct link *link, const char *round, struct pr_error *error)
+{
+	struct pr_message message;
+	if (link_next(link, &message, NULL, NULL) == 0)
+		return link->ended ? no_core(error, ECONNRESET, round) : 0;
+	bool hello = message.type == PR_MESSAGE_HELLO;
+	int protocol = message.protocol;
+	link->seq = message.seq;
+	pr_message_release(&message);
+	if (hello && protocol == PR_PROTOCOL)
+		return 1;
+	pr_error_set(error, EPROTO, "the core of round %s speaks another protocol than this program (%d)", round, PR_PROTOCOL);
+	return pr_error_remedy(error, "use the proctor that the round was started with");
+}
+
 int link_open(struct link *link, const char *socket_path, const char *round, struct pr_error *error)
 {
-	int r = connect_to(link, socket_path, round, error);
+	int r = link_connect(link, socket_path, round, error);
 	if (r < 0)
 		return r;
 	int64_t until_ns = clock_mono_ns() + HELLO_TIMEOUT;
 	for (;;) {
-		struct pr_message message;
-		if (link_next(link, &message, NULL, NULL) > 0) {
-			bool hello = message.type == PR_MESSAGE_HELLO;
-			int protocol = message.protocol;
-			link->seq = message.seq;
-			pr_message_release(&message);
-			if (hello && protocol == PR_PROTOCOL)
-				return 0;
-			pr_error_set(error, EPROTO, "the core of round %s speaks another protocol than this program (%d)", round,
-				     PR_PROTOCOL);
-			return pr_error_remedy(error, "use the proctor that the round was started with");
-		}
-		if (link->ended)
-			return no_core(error, ECONNRESET, round);
+		r = link_hello(link, round, error);
+		if (r != 0)
+			return r < 0 ? r : 0;
 		if (link_wait(link, until_ns) == 0)
 			return silent_core(error, link, round);
 		link_fill(link);
@@ -135,15 +139,16 @@ int link_command(struct link *link, const char *id, enum pr_verb verb, const cha
 	return r < 0 ? pr_error_errno(error, -r, "the command %s", pr_verb_name(verb)) : send_line(link, line, length, error);
 }
 
-void link_fill(struct link *link)
+size_t link_fill(struct link *link)
 {
 	char bytes[64 * 1024];
 	ssize_t length = recv(link->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 	if (length > 0 && pr_lines_feed(&link->lines, bytes, (size_t)length) >= 0)
-		return;
+		return (size_t)length;
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return 0;
 	link->ended = true;
+	return 0;
 }
 
 int link_next(struct link *link, struct pr_message *ret_message, const char **ret_line, size_t *ret_length)

@@ -3,8 +3,8 @@
  * interleaved: bytes to the first paint, bytes a second, CPU and wake-ups (voluntary context switches of all threads).
  *
  * Our rounds are played by a stand-in for the core (tests/terminal/stand_in.h), so that nothing else runs: four tasks
- * under way, of twelve; the same, frozen; and 300 tasks, 24 at once, of which ten a
- * second end, with 200 refusals a second.
+ * under way, of twelve; the same, frozen; and 300 tasks, 24 at once, of which ten a second end, with 200 refusals a
+ * second. `--only flood` (or "four tasks", "nothing changes", htop, btop) measures one.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -205,9 +205,12 @@ static void report_all(bool json)
 int main(int argc, char **argv)
 {
 	int seconds = 10, kept = 1;
+	const char *only = NULL;
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)
 			seconds = atoi(argv[++i]);
+		else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+			only = argv[++i];
 		else
 			argv[kept++] = argv[i];
 	}
@@ -219,6 +222,10 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ELEMENTS(subjects); i++) {
 		struct subject *subject = &subjects[i];
 		subject->there = subject->play || bench_installed(subject->program);
+		if (only && strcmp(only, subject->play ? subject->situation : subject->name) != 0) {
+			subject->there = false;
+			continue;
+		}
 		subject->cost.paint.name = subject->cost.bytes.name = subject->cost.cpu.name = subject->cost.wakes.name = subject->name;
 		if (!subject->there)
 			fprintf(stderr, "wire: no row of %s: it is not installed\n", subject->program);

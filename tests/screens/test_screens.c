@@ -1,5 +1,5 @@
 /*
- * Golden screens: each view of recorded rounds, at three sizes, in UTF-8 and ASCII, as text; golden/NAME.txt.
+ * Golden screens: each view of recorded rounds, at four sizes, in UTF-8 and ASCII, as text; golden/NAME.txt.
  *
  *     build/tests/screens/screens --update        writes them anew; read the difference before you keep it
  *
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/clock.h"
 #include "tests/screens/stage.h"
 #include "tests/support/scratch.h"
 
@@ -55,6 +56,33 @@ static void core_is_gone(struct stage *stage)
 	stage->screen.ended = true;
 }
 
+static void frozen_by_another(struct stage *stage)
+{
+	stage->model.draining = true;
+}
+
+static void frozen_for_who_looks(struct stage *stage)
+{
+	stage->model.draining = true;
+	stage->screen.control = false;
+}
+
+static void core_is_silent(struct stage *stage)
+{
+	stage->screen.silent = true;
+	stage->screen.heard_ns = stage->screen.now_ns;
+	stage->screen.now_ns += 60 * NS_PER_S;
+	stage->screen.core = 4711;
+	snprintf(stage->screen.unanswered, sizeof stage->screen.unanswered, "freeze, thaw");
+}
+
+static void stopped_without_core(struct stage *stage)
+{
+	core_is_silent(stage);
+	stage->screen.stop = (struct stopkey){ .stage = STOP_STOPPED, .figures = true, .ms = 9.2, .killed = 41, .removed = 2, .core = 4711,
+					       .silent = true, .alone = true, .asked_ns = stage->screen.heard_ns };
+}
+
 static const struct scene {
 	const char *name, *log;
 	enum view_id view;
@@ -68,6 +96,10 @@ static const struct scene {
 	{ "tasks-stopped", "stopped", VIEW_TASKS, "calc-precedence", stopped_by_key },
 	{ "tasks-stop-failed", "running", VIEW_TASKS, "calc-precedence", stop_failed },
 	{ "tasks-interrupted", "running", VIEW_TASKS, "calc-precedence", core_is_gone },
+	{ "tasks-drained-frozen", "frozen", VIEW_TASKS, "calc-precedence", frozen_by_another },
+	{ "tasks-frozen-watched", "frozen", VIEW_TASKS, "calc-precedence", frozen_for_who_looks },
+	{ "tasks-silent", "running", VIEW_TASKS, "calc-precedence", core_is_silent },
+	{ "tasks-stopped-alone", "running", VIEW_TASKS, "calc-precedence", stopped_without_core },
 	{ "tasks-long", "long", VIEW_TASKS, NULL, NULL },
 	{ "tasks-unfolded", "long", VIEW_TASKS, NULL, unfolds },
 	{ "tasks-held", "held", VIEW_TASKS, NULL, NULL },
@@ -83,7 +115,7 @@ static const struct scene {
 
 static const struct {
 	int columns, rows;
-} sizes[] = { { 120, 40 }, { 80, 24 }, { 40, 12 } };
+} sizes[] = { { 120, 40 }, { 80, 24 }, { 40, 12 }, { 20, 5 } };
 
 static void draw_scene(const struct scene *scene, struct buffer *out)
 {

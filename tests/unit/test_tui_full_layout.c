@@ -73,7 +73,7 @@ static void test_every_size(void **state)
 			}
 }
 
-static void test_small_is_one_line(void **state)
+static void test_small_is_a_summary(void **state)
 {
 	(void)state;
 	static const int sizes[][2] = { { 1, 1 }, { 39, 12 }, { 40, 11 }, { 300, 11 }, { 39, 100 } };
@@ -82,7 +82,7 @@ static void test_small_is_one_line(void **state)
 	for (size_t i = 0; i < ELEMENTS(sizes); i++) {
 		layout_of(sizes[i][0], sizes[i][1], &wants, &layout);
 		assert_true(layout_has(&layout, AREA_SUMMARY));
-		assert_int_equal(layout.areas[AREA_SUMMARY].rows, 1);
+		assert_int_equal(layout.areas[AREA_SUMMARY].rows, sizes[i][1]);
 		assert_false(layout_has(&layout, AREA_BODY));
 	}
 	layout_of(40, 12, &wants, &layout);
@@ -109,7 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_size),
-		cmocka_unit_test(test_small_is_one_line),
+		cmocka_unit_test(test_small_is_a_summary),
 		cmocka_unit_test(test_usual_size_has_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

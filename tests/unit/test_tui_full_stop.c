@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <json-c/json.h>
@@ -21,9 +22,12 @@ static void figures(struct stopkey *key, const char *verb, bool answer, const ch
 
 static void assert_words(const struct stopkey *key, const struct pr_model *model, const char *expected)
 {
-	char words[1024];
+	char words[1200];
 	enum role role;
-	stopkey_words(key, model, "smoke-1", words, sizeof words, &role);
+	const char *keys;
+	stopkey_words(key, model, "smoke-1", words, sizeof words - 100, &role, &keys);
+	if (keys[0])
+		snprintf(words + strlen(words), 100, "   %s", keys);
 	if (!strstr(words, expected) || (!expected[0] && words[0]))
 		fail_msg("\"%s\" does not say \"%s\"", words, expected);
 }
@@ -37,20 +41,20 @@ static void test_freeze_ask_stop_proof(void **state)
 	model.counts.done = 7;
 	model.counts.stopped = 1;
 	assert_words(&key, &model, "");
-	assert_int_equal(stopkey_press(&key, &model, true, SECOND), STOP_DO_FREEZE);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_THERE, SECOND), STOP_DO_FREEZE);
 	/* The first event only says that it was asked for. */
 	figures(&key, "freeze", false, "{\"verb\":\"freeze\"}");
 	assert_int_equal(key.stage, STOP_FREEZING);
 	figures(&key, "freeze", false, "{\"verb\":\"freeze\",\"ms\":3.2,\"processes\":41,\"runs\":2}");
 	model.frozen = true;
 	assert_words(&key, &model, "FROZEN in 3.2 ms: 2 tasks, 41 processes stand still.   S stop the round   Esc thaw");
-	assert_int_equal(stopkey_tick(&key, &model, true, 100 * SECOND), STOP_DO_NOTHING);
-	assert_int_equal(stopkey_press(&key, &model, true, 2 * SECOND), STOP_DO_STOP);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_THERE, 100 * SECOND), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_THERE, 2 * SECOND), STOP_DO_STOP);
 	figures(&key, "stop", true, "{\"ms\":9.0,\"killed\":41,\"remaining\":0,\"removed\":2}");
 	assert_words(&key, &model, "STOPPED in 9.0 ms: 41 processes killed, 0 remaining, 2 boundaries removed. 6 of 8 tasks have verdicts; "
 				   "resume: proctor run --resume smoke-1");
 	/* The proof stays, whatever comes after. */
-	assert_int_equal(stopkey_tick(&key, &model, false, 200 * SECOND), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_AWAY, 200 * SECOND), STOP_DO_NOTHING);
 	assert_int_equal(key.stage, STOP_STOPPED);
 }
 
@@ -59,15 +63,15 @@ static void test_escape_thaws(void **state)
 	(void)state;
 	struct pr_model model = PR_MODEL_INIT;
 	struct stopkey key = STOPKEY_INIT;
-	assert_int_equal(stopkey_escape(&key, &model, true), STOP_DO_NOTHING);
-	stopkey_press(&key, &model, true, SECOND);
-	assert_int_equal(stopkey_escape(&key, &model, true), STOP_DO_THAW);
+	assert_int_equal(stopkey_escape(&key, &model, STOP_CORE_THERE), STOP_DO_NOTHING);
+	stopkey_press(&key, &model, STOP_CORE_THERE, SECOND);
+	assert_int_equal(stopkey_escape(&key, &model, STOP_CORE_THERE), STOP_DO_THAW);
 	assert_int_equal(key.stage, STOP_NONE);
 	/* What stands still already is not frozen again. */
 	model.frozen = true;
-	assert_int_equal(stopkey_press(&key, &model, true, SECOND), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_THERE, SECOND), STOP_DO_NOTHING);
 	assert_words(&key, &model, "S stop the round   Esc thaw");
-	assert_int_equal(stopkey_escape(&key, &model, true), STOP_DO_THAW);
+	assert_int_equal(stopkey_escape(&key, &model, STOP_CORE_THERE), STOP_DO_THAW);
 }
 
 static void test_a_silent_core_is_stopped_without(void **state)
@@ -75,11 +79,11 @@ static void test_a_silent_core_is_stopped_without(void **state)
 	(void)state;
 	struct pr_model model = PR_MODEL_INIT;
 	struct stopkey key = STOPKEY_INIT;
-	stopkey_press(&key, &model, true, SECOND);
+	stopkey_press(&key, &model, STOP_CORE_THERE, SECOND);
 	assert_int_equal(stopkey_due_ns(&key), SECOND + STOPKEY_FREEZE_NS);
-	stopkey_tick(&key, &model, true, SECOND + STOPKEY_FREEZE_NS);
+	stopkey_tick(&key, &model, STOP_CORE_THERE, SECOND + STOPKEY_FREEZE_NS);
 	assert_words(&key, &model, "does not answer");
-	assert_int_equal(stopkey_press(&key, &model, true, 5 * SECOND), STOP_DO_WORKER);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_THERE, 5 * SECOND), STOP_DO_WORKER);
 	struct json_object *proof = json_tokener_parse("{\"killed\":5,\"remaining\":0,\"removed\":1,\"ms\":12}");
 	stopkey_worker_done(&key, 0, proof);
 	json_object_put(proof);
@@ -92,10 +96,10 @@ static void test_a_late_stop_goes_to_the_worker(void **state)
 	struct pr_model model = PR_MODEL_INIT;
 	struct stopkey key = STOPKEY_INIT;
 	model.frozen = true;
-	stopkey_press(&key, &model, true, 0);
-	assert_int_equal(stopkey_press(&key, &model, true, 0), STOP_DO_STOP);
-	assert_int_equal(stopkey_tick(&key, &model, true, STOPKEY_STOP_NS - 1), STOP_DO_NOTHING);
-	assert_int_equal(stopkey_tick(&key, &model, true, STOPKEY_STOP_NS), STOP_DO_WORKER);
+	stopkey_press(&key, &model, STOP_CORE_THERE, 0);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_THERE, 0), STOP_DO_STOP);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_THERE, STOPKEY_STOP_NS - 1), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_THERE, STOPKEY_STOP_NS), STOP_DO_WORKER);
 	stopkey_worker_done(&key, 1, NULL);
 	assert_words(&key, &model, "NOT STOPPED");
 }
@@ -105,9 +109,9 @@ static void test_no_core_at_all(void **state)
 	(void)state;
 	struct pr_model model = PR_MODEL_INIT;
 	struct stopkey key = STOPKEY_INIT;
-	assert_int_equal(stopkey_press(&key, &model, false, 0), STOP_DO_NOTHING);
-	assert_words(&key, &model, "S stop the round without it");
-	assert_int_equal(stopkey_press(&key, &model, false, 0), STOP_DO_WORKER);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_AWAY, 0), STOP_DO_NOTHING);
+	assert_words(&key, &model, "S stop the round without it   Esc not now");
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_AWAY, 0), STOP_DO_WORKER);
 }
 
 static void test_a_refusal_is_said(void **state)
@@ -115,9 +119,76 @@ static void test_a_refusal_is_said(void **state)
 	(void)state;
 	struct pr_model model = PR_MODEL_INIT;
 	struct stopkey key = STOPKEY_INIT;
-	stopkey_press(&key, &model, true, 0);
+	stopkey_press(&key, &model, STOP_CORE_THERE, 0);
 	stopkey_refused(&key, "freeze", "the log cannot be written");
 	assert_words(&key, &model, "NOT STOPPED: freeze is refused: the log cannot be written");
+}
+
+/* What the key waits for is over with the core: its words do not stay. */
+static void test_a_dead_core_ends_the_question(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	stopkey_press(&key, &model, STOP_CORE_THERE, 0);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_DEAD, SECOND), STOP_DO_NOTHING);
+	assert_int_equal(key.stage, STOP_NONE);
+	stopkey_press(&key, &model, STOP_CORE_THERE, 0);
+	figures(&key, "freeze", true, "{\"ms\":3.2,\"processes\":41,\"runs\":2}");
+	model.frozen = true;
+	stopkey_tick(&key, &model, STOP_CORE_THERE, SECOND);
+	assert_words(&key, &model, "FROZEN");
+	/* Cut off is not dead yet. */
+	stopkey_tick(&key, &model, STOP_CORE_AWAY, SECOND);
+	assert_words(&key, &model, "FROZEN");
+	stopkey_tick(&key, &model, STOP_CORE_DEAD, SECOND);
+	assert_words(&key, &model, "");
+}
+
+/* A core that was passed over and speaks again is not spoken ill of any more. */
+static void test_a_core_that_comes_to_itself(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	stopkey_press(&key, &model, STOP_CORE_THERE, 0);
+	stopkey_tick(&key, &model, STOP_CORE_THERE, STOPKEY_FREEZE_NS);
+	assert_words(&key, &model, "the freeze waits for it.   S stop the round without it   Esc thaw");
+	stopkey_press(&key, &model, STOP_CORE_THERE, 3 * SECOND);
+	struct json_object *proof = json_tokener_parse("{\"killed\":5,\"remaining\":0,\"removed\":1,\"ms\":12}");
+	stopkey_worker_done(&key, 0, proof);
+	json_object_put(proof);
+	key.core = 4711;
+	assert_true(key.alone);
+	assert_words(&key, &model, "Its core (pid 4711) is still there; kill -9 ends it");
+	stopkey_heard(&key);
+	assert_false(key.alone);
+	char words[1024];
+	enum role role;
+	const char *keys;
+	stopkey_words(&key, &model, "smoke-1", words, sizeof words, &role, &keys);
+	assert_null(strstr(words, "4711"));
+	assert_non_null(strstr(words, "STOPPED in 12 ms"));
+}
+
+/* Asked where no core was: once one is there, it is asked to freeze. */
+static void test_a_core_that_is_there_again(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	stopkey_press(&key, &model, STOP_CORE_AWAY, 0);
+	assert_words(&key, &model, "does not answer; the freeze waits for it.   S stop the round without it   Esc not now");
+	stopkey_tick(&key, &model, STOP_CORE_AWAY, SECOND);
+	assert_int_equal(key.stage, STOP_FROZEN);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_THERE, SECOND), STOP_DO_FREEZE);
+	assert_int_equal(key.stage, STOP_FREEZING);
+	/* Not after all. */
+	key = (struct stopkey)STOPKEY_INIT;
+	stopkey_press(&key, &model, STOP_CORE_AWAY, 0);
+	assert_int_equal(stopkey_escape(&key, &model, STOP_CORE_AWAY), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_THERE, SECOND), STOP_DO_NOTHING);
+	assert_words(&key, &model, "");
 }
 
 int main(void)
@@ -129,6 +200,9 @@ int main(void)
 		cmocka_unit_test(test_a_late_stop_goes_to_the_worker),
 		cmocka_unit_test(test_no_core_at_all),
 		cmocka_unit_test(test_a_refusal_is_said),
+		cmocka_unit_test(test_a_dead_core_ends_the_question),
+		cmocka_unit_test(test_a_core_that_comes_to_itself),
+		cmocka_unit_test(test_a_core_that_is_there_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,9 @@
 #include "core/base/clock.h"
 #include "core/base/digest.h"
 #include "tui/command.h"
+#include "tui/full/contact.h"
 #include "tui/full/figures.h"
+#include "tui/full/pace.h"
 #include "tui/full/screen.h"
 #include "tui/full/steer.h"
 #include "tui/full/term.h"
@@ -21,13 +23,10 @@
 #include "tui/notice.h"
 #include "tui/show.h"
 
-#define FRAME_NS (100 * NS_PER_MS)
 #define CLOCK_NS NS_PER_S
 #define EVIDENCE_NS NS_PER_S	/* files are read again at most so often */
 #define TURN_EVENTS 1000	/* events folded before the terminal is looked at again */
 #define TURN_FILLS 8		/* reads from the core, likewise */
-#define BUDGET_BYTES 4000	/* of frames that no key asked for: at once, */
-#define BUDGET_RATE 2000	/* and a second */
 
 struct app {
 	const struct round_place *place;
@@ -35,6 +34,8 @@ struct app {
 	struct feed feed;
 	struct pr_model model;
 	struct screen screen;
+	struct contact contact;
+	struct pace pace;
 	struct buffer last_line;	/* of the log, for its head */
 	struct steer steer;
 	struct canvas canvas;
@@ -50,10 +51,8 @@ struct app {
 	bool filling;			/* the socket holds more than was taken */
 	bool more;			/* events were left for the next turn */
 	bool dirty;			/* something to paint */
-	bool urgent;			/* because of a key */
+	bool urgent;			/* because of a key, or the round took a turn */
 	bool whole;			/* Ctrl-L */
-	int64_t painted_ns, budget_ns, looked_ns, filled_ns;
-	double budget;
 	int64_t frozen_since_ns;
 	unsigned interrupts;
 	bool blind;			/* the terminal is gone; we stay until the round is over (--attached) */
@@ -119,14 +118,23 @@ static void keep_clock(struct app *app, bool was_frozen)
 		app->screen.frozen_ns += model->last_mono_ns - app->frozen_since_ns;
 }
 
+/* What everybody who looks is to see at once. */
+static uint64_t turns_of(const struct pr_model *model)
+{
+	return (uint64_t)model->frozen | (uint64_t)model->held << 1 | (uint64_t)model->draining << 2 | (uint64_t)model->stopping << 3 |
+	       (uint64_t)model->finished << 4 | (uint64_t)model->started << 5 | (uint64_t)model->gate << 6 | model->faults << 8;
+}
+
 static int take_event(struct app *app, const struct pr_message *event, const char *line, size_t length, struct pr_error *error)
 {
 	struct pr_model *model = &app->model;
 	bool was_frozen = model->frozen;
+	uint64_t before = turns_of(model);
 	steer_message(&app->steer, event);
-	app->dirty |= event->type == PR_MESSAGE_ANSWER;
-	if (event->type == PR_MESSAGE_ANSWER)
+	if (event->type == PR_MESSAGE_ANSWER) {
+		app->dirty = app->urgent = true;
 		return 0;
+	}
 	if (event->event == PR_EVENT_TAIL) {
 		app->evidence_stale |= app->screen.view == VIEW_TASK &&
 				       strcmp(member_text_or(event->object, "task", ""), app->screen.selected) == 0;
@@ -136,6 +144,8 @@ static int take_event(struct app *app, const struct pr_message *event, const cha
 	if (r < 0)
 		return pr_error_errno(error, -r, "showing round %s", app->place->name);
 	app->dirty |= r > 0;
+	/* Not while the past is read. */
+	app->urgent |= before != turns_of(model) && !feed_is_behind(&app->feed);
 	if (event->seq) {
 		buffer_clear(&app->last_line);
 		buffer_add(&app->last_line, line, length);
@@ -146,22 +156,23 @@ static int take_event(struct app *app, const struct pr_message *event, const cha
 	return 0;
 }
 
-static void look_at_core(struct app *app)
+static int look_at_core(struct app *app, struct pr_error *error)
 {
-	struct screen *screen = &app->screen;
-	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended;
-	bool ended = !live && app->feed.over && !round_is_live(app->place);
-	if (live != screen->live || ended != screen->ended)
-		app->dirty = true;
-	screen->live = live;
-	screen->ended = ended;
-	app->looked_ns = clock_mono_ns();
+	bool changed = false;
+	int r = contact_look(&app->contact, &changed, error);
+	if (r > 0)
+		steer_reached(&app->steer);
+	if (changed)
+		app->dirty = app->urgent = true;
+	return r < 0 ? r : 0;
 }
 
 static int take_events(struct app *app, struct pr_error *error)
 {
-	int r = 0;
+	int r = look_at_core(app, error);
 	app->more = false;
+	if (r < 0)
+		return r;
 	for (int i = 0; !app->feed.over; i++) {
 		app->more = i == TURN_EVENTS;
 		if (app->more)
@@ -177,8 +188,7 @@ static int take_events(struct app *app, struct pr_error *error)
 		if (r < 0)
 			break;
 	}
-	look_at_core(app);
-	return r < 0 ? r : 0;
+	return r < 0 ? r : look_at_core(app, error);
 }
 
 /* ------- keys ------- */
@@ -254,13 +264,6 @@ static void refresh_evidence(struct app *app, int64_t now)
 	app->evidence_ns = now;
 }
 
-static void refill_budget(struct app *app, int64_t now)
-{
-	app->budget += (double)(now - app->budget_ns) / NS_PER_S * BUDGET_RATE;
-	app->budget = app->budget > BUDGET_BYTES ? BUDGET_BYTES : app->budget;
-	app->budget_ns = now;
-}
-
 /* When the next frame is due; 0: there is nothing to show. */
 static int64_t frame_due_ns(const struct app *app)
 {
@@ -269,15 +272,10 @@ static int64_t frame_due_ns(const struct app *app)
 	if (app->dirty && app->urgent)
 		return 1;
 	int64_t due = 0;
-	if (app->dirty) {
-		due = app->painted_ns + FRAME_NS;
-		if (app->budget < 0) {
-			int64_t paid = app->budget_ns + (int64_t)(-app->budget / BUDGET_RATE * NS_PER_S) + 1;
-			due = paid > due ? paid : due;
-		}
-	} else if (screen_clock_runs(&app->screen)) {
-		due = app->painted_ns + CLOCK_NS;
-	}
+	if (app->dirty)
+		due = pace_frame_ns(&app->pace);
+	else if (screen_clock_runs(&app->screen))
+		due = app->pace.painted_ns + CLOCK_NS;
 	if (app->evidence_stale && app->screen.view == VIEW_TASK) {
 		int64_t read = app->evidence_ns + EVIDENCE_NS;
 		due = due == 0 || read < due ? read : due;
@@ -297,12 +295,9 @@ static int paint(struct app *app, struct pr_error *error)
 	int r = screen_draw(&app->screen, columns, rows, term_charset(app->term), &app->canvas);
 	if (r < 0)
 		return pr_error_errno(error, -r, "drawing the screen");
-	refill_budget(app, now);
 	long bytes = term_paint(app->term, &app->canvas, app->whole);
-	if (bytes > 0 && !app->urgent)
-		app->budget -= (double)bytes;
+	pace_painted(&app->pace, bytes, app->urgent, now);
 	app->dirty = app->urgent = app->whole = false;
-	app->painted_ns = now;
 	if (bytes < 0)
 		hung_up(app);
 	return 0;
@@ -335,25 +330,25 @@ static int64_t earlier(int64_t one, int64_t other)
 }
 
 /*
- * Where a frame waits for its time, what else happens meanwhile can wait in the socket: not one waking an event.
- * Not long, or the core takes us for one that does not read; and not while somebody waits for an answer.
+ * Until when what the core says is left in its socket: not one waking an event. Not while somebody waits for an answer,
+ * nor where there is nobody to paint for. 0: it is listened to.
  */
-static bool core_can_wait(const struct app *app, int64_t now)
+static int64_t rest_until_ns(const struct app *app)
 {
-	return app->dirty && !app->urgent && !app->blind && !app->filling && !steer_waits(&app->steer) &&
-	       now < app->filled_ns + FRAME_NS;
+	if (app->urgent || app->blind || app->filling || app->feed.greeting || steer_waits(&app->steer))
+		return 0;
+	int64_t until = pace_rest_ns(&app->pace, app->dirty);
+	return until > clock_mono_ns() ? until : 0;
 }
 
-static int timeout_ms(const struct app *app, bool blocked)
+static int timeout_ms(const struct app *app, bool blocked, int64_t rest_until)
 {
-	int64_t due = stopkey_due_ns(&app->screen.stop);
-	if (!blocked)
-		due = earlier(due, frame_due_ns(app));
-	if (core_can_wait(app, clock_mono_ns()))
-		due = earlier(due, app->filled_ns + FRAME_NS);
-	/* A core that is there without speaking to us is looked after: nothing tells of its end. */
-	if (app->feed.over && !app->screen.ended && !app->model.finished)
-		due = earlier(due, app->looked_ns + CLOCK_NS);
+	int64_t due = earlier(steer_due_ns(&app->steer), contact_due_ns(&app->contact));
+	int64_t frame = blocked ? 0 : frame_due_ns(app);
+	/* The clock goes on with what the core says next. */
+	if (rest_until && !app->dirty && frame)
+		frame = frame > rest_until ? frame : rest_until;
+	due = earlier(earlier(due, frame), rest_until);
 	if (app->more)
 		return 0;
 	int wait = due == 0 ? -1 : 0;
@@ -390,29 +385,39 @@ static void drain_core(struct app *app)
 {
 	struct pollfd more = { .fd = app->feed.link.fd, .events = POLLIN };
 	int turns = 0;
+	size_t bytes = 0;
 	do
-		link_fill(&app->feed.link);
+		bytes += link_fill(&app->feed.link);
 	while (++turns < TURN_FILLS && !app->feed.link.ended && poll(&more, 1, 0) > 0);
 	app->filling = turns == TURN_FILLS;
-	app->filled_ns = clock_mono_ns();
+	int64_t now = clock_mono_ns();
+	pace_took(&app->pace, bytes, now);
+	if (bytes > 0 && app->screen.silent)
+		app->dirty = app->urgent = true;
+	if (bytes > 0)
+		contact_heard(&app->contact, now);
 }
 
 static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
 {
 	enum { CORE, TERMINAL, TERMINAL_SIGNALS, SIGNALS, WORKER, WAITED };
-	bool live = app->feed.link.fd >= 0 && !app->feed.link.ended && !core_can_wait(app, clock_mono_ns());
+	int64_t rest_until = rest_until_ns(app);
+	bool connected = app->feed.link.fd >= 0 && !app->feed.link.ended;
 	bool ours = !app->blind && term_is_ours(app->term);
 	bool writes = blocked || (!app->blind && term_pending(app->term));
 	struct pollfd wanted[WAITED] = {
-		[CORE] = { .fd = live ? app->feed.link.fd : -1, .events = POLLIN },
+		[CORE] = { .fd = connected && !rest_until ? app->feed.link.fd : -1, .events = POLLIN },
 		[TERMINAL] = { .fd = app->blind ? -1 : term_fd(app->term), .events = (short)((ours ? POLLIN : 0) | (writes ? POLLOUT : 0)) },
 		[TERMINAL_SIGNALS] = { .fd = app->blind ? -1 : term_signal_fd(app->term), .events = POLLIN },
 		[SIGNALS] = { .fd = app->signals, .events = POLLIN },
 		[WORKER] = { .fd = app->steer.worker_fd, .events = POLLIN },
 	};
-	int r = poll(wanted, WAITED, timeout_ms(app, blocked));
+	int r = poll(wanted, WAITED, timeout_ms(app, blocked, rest_until));
 	if (r < 0)
 		return errno == EINTR ? 0 : pr_error_errno(error, errno, "waiting");
+	int64_t now = clock_mono_ns();
+	if (connected && !rest_until && !wanted[CORE].revents && contact_quiet(&app->contact, now))
+		app->dirty = app->urgent = true;
 	if (wanted[SIGNALS].revents) {
 		int number = interrupt_take(app->signals);
 		if (number)
@@ -422,7 +427,8 @@ static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
 		app->dirty = app->urgent = true;
 	if (wanted[TERMINAL].revents)
 		take_terminal(app, wanted[TERMINAL].revents);
-	if (wanted[CORE].revents)
+	/* What came while it was left alone goes into the frame that is due now. */
+	if (wanted[CORE].revents || (connected && rest_until && now >= rest_until))
 		drain_core(app);
 	if (wanted[WORKER].revents) {
 		steer_worker_spoke(&app->steer);
@@ -446,12 +452,15 @@ static int loop(struct app *app, struct pr_error *error)
 {
 	for (;;) {
 		bool blocked = false;
-		enum stop_stage before = app->screen.stop.stage;
 		int r = take_events(app, error);
 		if (r < 0)
 			return r;
-		steer_tick(&app->steer);
-		app->dirty |= before != app->screen.stop.stage;
+		if (steer_tick(&app->steer)) {
+			app->dirty = app->urgent = true;
+			r = look_at_core(app, error);
+		}
+		if (r < 0)
+			return r;
 		if (is_done(app))
 			return 0;
 		if (!app->blind)
@@ -473,20 +482,6 @@ static void load_themes(struct app *app)
 	if (fault.code)
 		screen_notice(&app->screen, "A theme is passed over: %s", fault.message);
 	term_set_theme(app->term, &app->themes.list[0]);
-}
-
-static int open_feed(struct app *app, struct pr_error *error)
-{
-	app->feed.ephemeral = true;
-	int r = feed_open(&app->feed, app->place, error);
-	if (r != -ETIMEDOUT || !app->feed.log)
-		return r;
-	/* It is there and does not speak: the log tells what was, and the stop key works without it. */
-	link_release(&app->feed.link);
-	app->feed.link = (struct link)LINK_INIT;
-	screen_notice(&app->screen, "%s. S stops the round without it.", error->message);
-	*error = (struct pr_error){ 0 };
-	return 0;
 }
 
 /* What is left on the terminal once the screen is gone. */
@@ -511,7 +506,9 @@ static int last_words(const struct app *app, struct pr_error *error)
 	}
 	if (app->settings->role == SHOW_ATTACHED)
 		return EXIT_STOPPED;
-	if (screen_at_gate(&app->screen))
+	if (app->screen.silent)
+		notice("detached; the core of round %s does not answer. proctor stop %s stops the round without it", name, name);
+	else if (screen_at_gate(&app->screen))
 		notice("detached; round %s waits for its owner: proctor start %s, or proctor stop %s", name, name, name);
 	else
 		notice("detached; the round goes on. proctor watch %s shows it again, proctor stop %s ends it", name, name);
@@ -540,8 +537,9 @@ static int run(struct app *app, struct pr_error *error)
 	load_themes(app);
 	/* Something to see before the core has answered. */
 	int r = paint(app, error);
+	app->feed.ephemeral = true;
 	if (r >= 0)
-		r = open_feed(app, error);
+		r = contact_open(&app->contact, error);
 	app->dirty = true;
 	return r < 0 ? r : loop(app, error);
 }
@@ -550,7 +548,7 @@ bool full_show(const struct round_place *place, const struct show_settings *sett
 {
 	struct app app = {
 		.place = place, .settings = settings, .feed = FEED_INIT, .model = PR_MODEL_INIT, .screen = SCREEN_INIT,
-		.steer = STEER_INIT, .canvas = CANVAS_INIT, .signals = -1, .budget = BUDGET_BYTES,
+		.steer = STEER_INIT, .canvas = CANVAS_INIT, .signals = -1, .pace = PACE_INIT,
 	};
 	if (term_open(&app.term, error) < 0) {
 		notice("%s; plain lines instead", error->message);
@@ -564,7 +562,8 @@ bool full_show(const struct round_place *place, const struct show_settings *sett
 	app.steer.feed = &app.feed;
 	app.steer.place = place;
 	app.steer.screen = &app.screen;
-	app.budget_ns = clock_mono_ns();
+	app.contact = (struct contact){ .feed = &app.feed, .place = place, .screen = &app.screen };
+	app.pace.budget_ns = clock_mono_ns();
 	int r = run(&app, error);
 	int ended_by = app.ended_by;
 	term_close(app.term);

@@ -3,8 +3,9 @@
  *
  *     events -> model -> screen (cells) -> term
  *
- * It paints when something changed, at most ten times a second, less often where much changes (a budget of
- * bytes), at once after a key, and only while the terminal takes bytes. Nothing in it blocks.
+ * It paints when something changed: at once after a key, after quiet, and where the round took a turn (frozen, held,
+ * stopped); twice a second and less where changes go on (pace.h); and only while the terminal takes bytes. Nothing in
+ * it blocks.
  */
 #ifndef TUI_FULL_APP_H
 #define TUI_FULL_APP_H

@@ -151,7 +151,7 @@ void document_draw(const struct document *document, struct screen *screen, struc
 {
 	struct rect body = screen->layout.areas[AREA_BODY];
 	int *scroll = &screen->scroll[screen->view], most = (int)document->count - body.rows;
-	if (*scroll > most)
+	if (*scroll > most || screen->follow[screen->view])
 		*scroll = most;
 	if (*scroll < 0)
 		*scroll = 0;

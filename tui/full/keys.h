@@ -45,8 +45,8 @@ enum scope {
 #define KEYS(X) \
 	X(VERB_START, 'y', 0, 0, "y", SCOPE_GATE, true, "start", "start a round that waits at its gate") \
 	X(VERB_OPEN, PRESS_ENTER, PRESS_RIGHT, 'l', "Enter l", SCOPE_TASKS, false, "task", "open the task; unfold or fold the queue") \
-	X(VERB_ESCAPE, PRESS_ESCAPE, 0, 0, "Esc", SCOPE_ALL, false, "", "thaw after S; else back") \
-	X(VERB_BACK, PRESS_LEFT, 'h', 0, "h Left", SCOPE_TASK | SCOPE_HELP, false, "back", "back to the tasks") \
+	X(VERB_ESCAPE, PRESS_ESCAPE, 0, 0, "Esc", SCOPE_ALL, false, "back", "thaws a round that is frozen; else back to the tasks") \
+	X(VERB_BACK, PRESS_LEFT, 'h', 0, "h Left", SCOPE_TASK | SCOPE_HELP, false, "", "back to the tasks") \
 	X(VERB_STOP, 'S', 0, 0, "S", SCOPE_ALL, true, "stop", "the stop key: freezes at once; S again stops the round, Esc thaws") \
 	X(VERB_FREEZE, 'p', 0, 0, "p", SCOPE_ALL, true, "freeze", "freeze the round; thaw it") \
 	X(VERB_STOP_TASK, 'x', 0, 0, "x", SCOPE_LISTS, true, "stop task", "stop this task (asks once); its evidence is kept") \

@@ -69,7 +69,7 @@ void layout_of(int columns, int rows, const struct layout_wants *wants, struct l
 	*ret_layout = (struct layout){ 0 };
 	struct rect *areas = ret_layout->areas;
 	if (columns < LAYOUT_COLUMNS_MIN || rows < LAYOUT_ROWS_MIN) {
-		areas[AREA_SUMMARY] = (struct rect){ 0, 0, columns, 1 };
+		areas[AREA_SUMMARY] = (struct rect){ 0, 0, columns, rows };
 		return;
 	}
 	int message = wants->message_rows < 1 ? 1 : least(wants->message_rows, LAYOUT_MESSAGE_ROWS);

@@ -10,7 +10,7 @@
  *     message                         1 to 4 rows: the stop key, words to the owner, or counts
  *     footer                          keys
  *
- * Below 40 columns or 12 rows: one summary line and nothing else. An area that is not there has no rows. All
+ * Below 40 columns or 12 rows: a summary, whatever fits of it, and nothing else. An area that is not there has no rows. All
  * others lie inside, overlap nothing, and hold at least one cell; so do the columns within the body.
  */
 #ifndef TUI_FULL_LAYOUT_H

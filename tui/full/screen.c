@@ -96,6 +96,10 @@ int64_t screen_elapsed_ms(const struct screen *screen)
 	if (from == 0)
 		return 0;
 	int64_t until = model->frozen || !screen->live ? model->last_mono_ns : screen->now_ns;
+	if (screen->stop.alone)
+		until = screen->stop.asked_ns;
+	else if (screen->live && screen->silent && !model->frozen)
+		until = screen->heard_ns;
 	int64_t ns = until - from - screen->frozen_ns;
 	return ns > 0 ? ns / NS_PER_MS : 0;
 }
@@ -103,7 +107,17 @@ int64_t screen_elapsed_ms(const struct screen *screen)
 bool screen_clock_runs(const struct screen *screen)
 {
 	const struct pr_model *model = screen->model;
-	return screen->live && model->started && !model->finished && !model->frozen;
+	return screen->live && !screen->silent && !screen->stop.alone && model->started && !model->finished && !model->frozen;
+}
+
+bool screen_cut_off(const struct screen *screen)
+{
+	return !screen->model->finished && (screen->ended || screen->stop.alone);
+}
+
+enum stop_core screen_core(const struct screen *screen)
+{
+	return screen->ended ? STOP_CORE_DEAD : screen->live ? STOP_CORE_THERE : STOP_CORE_AWAY;
 }
 
 bool screen_at_gate(const struct screen *screen)
@@ -146,10 +160,12 @@ static struct round_look round_look(const struct screen *screen)
 							     : (struct round_look){ model->state, ROLE_STOPPED };
 	if (screen->ended)
 		return (struct round_look){ "INTERRUPTED", ROLE_ERROR };
-	if (model->seq == 0)
-		return (struct round_look){ "connecting", ROLE_MUTED };
-	if (!screen->live)
+	if (screen->stop.alone)
+		return (struct round_look){ "STOPPED without its core", ROLE_STOPPED };
+	if (screen->silent)
 		return (struct round_look){ "NO ANSWER", ROLE_ERROR };
+	if (model->seq == 0 || !screen->live)
+		return (struct round_look){ "connecting", ROLE_MUTED };
 	if (model->stopping)
 		return (struct round_look){ "stopping", ROLE_HELD };
 	if (model->frozen)
@@ -164,13 +180,22 @@ static struct round_look round_look(const struct screen *screen)
 					      : (struct round_look){ "preflight", ROLE_MUTED };
 }
 
+/* How many have a verdict of their own; those that were stopped are counted apart. */
+static uint32_t judged(const struct pr_counts *counts)
+{
+	return counts->done - counts->stopped;
+}
+
+/* Nobody knows when a round ends that is held, drained or stopped. */
 static bool eta_ms(const struct screen *screen, int64_t *ret_ms)
 {
-	const struct pr_counts *counts = &screen->model->counts;
+	const struct pr_model *model = screen->model;
+	const struct pr_counts *counts = &model->counts;
 	int64_t left = (int64_t)counts->tasks - counts->done, elapsed = screen_elapsed_ms(screen);
-	if (!screen_clock_runs(screen) || screen->model->draining || counts->done < ETA_TASKS || left == 0 || elapsed < 5000)
+	bool goes_on = screen_clock_runs(screen) && !model->held && !model->draining && !model->stopping;
+	if (!goes_on || judged(counts) < ETA_TASKS || left == 0 || elapsed < 5000)
 		return false;
-	*ret_ms = elapsed * left / counts->done;
+	*ret_ms = elapsed * left / judged(counts);
 	return true;
 }
 
@@ -189,7 +214,7 @@ static void draw_header(const struct screen *screen, struct canvas *canvas)
 	if (eta_ms(screen, &left))
 		add(&line, ROLE_MUTED, 4, false, "about %s left", figure_clock(left).text);
 	if (model->counts.tasks)
-		add(&line, ROLE_HEADER, 2, true, "%u of %u done", (unsigned)model->counts.done, (unsigned)model->counts.tasks);
+		add(&line, ROLE_HEADER, 2, true, "%u of %u done", (unsigned)judged(&model->counts), (unsigned)model->counts.tasks);
 	if (model->spend_usd_micro > 0)
 		add(&line, ROLE_HEADER, 3, true, "spend %s", figure_money(model->spend_usd_micro).text);
 	else
@@ -211,11 +236,13 @@ static void draw_status(const struct screen *screen, struct canvas *canvas)
 		add(&line, ROLE_FAIL, 3, false, "preflight %" PRId64 " FAIL", model->preflight.fail);
 	else if (model->preflight.known)
 		add(&line, ROLE_MUTED, 5, false, "preflight %" PRId64 " ok%s", model->preflight.ok, model->preflight.warn ? ", warnings" : "");
-	bool cut_off = screen->ended && !model->finished;
+	bool cut_off = screen_cut_off(screen);
 	add(&line, counts->running && !cut_off ? ROLE_RUNNING : ROLE_MUTED, 1, false, "%u %s", (unsigned)counts->running,
 	    cut_off ? "cut off" : "running");
 	add(&line, ROLE_MUTED, 1, false, "%u queued", (unsigned)counts->queued);
-	add(&line, ROLE_MUTED, 2, false, "%u done", (unsigned)counts->done);
+	add(&line, ROLE_MUTED, 2, false, "%u done", (unsigned)judged(counts));
+	if (counts->stopped)
+		add(&line, ROLE_STOPPED, 2, false, "%u stopped", (unsigned)counts->stopped);
 	if (model->refusals)
 		add(&line, ROLE_REFUSAL, 4, false, "%" PRIu64 " %s", model->refusals, model->refusals == 1 ? "refusal" : "refusals");
 	if (model->faults)
@@ -234,34 +261,55 @@ static void gate_words(const struct screen *screen, char *words, size_t size)
 	int64_t each = model->wall_clock_ms + 2 * model->tests_wall_clock_ms;
 	int64_t turns = ((int64_t)model->counts.tasks + parallel - 1) / parallel;
 	snprintf(words, size, "This would run %u %s, %" PRId64 " at a time, with the agent %.60s: at most %s for the agent and %s for each test "
-		 "phase of a task, so %s in all, unless a task says otherwise.   %s   d leave it waiting",
+		 "phase of a task, so %s in all, unless a task says otherwise.",
 		 (unsigned)model->counts.tasks, model->counts.tasks == 1 ? "task" : "tasks", parallel, model->agent,
-		 figure_clock(model->wall_clock_ms).text, figure_clock(model->tests_wall_clock_ms).text, figure_clock(each * turns).text,
-		 screen->control ? "y start   S stop" : "proctor start opens it");
+		 figure_clock(model->wall_clock_ms).text, figure_clock(model->tests_wall_clock_ms).text, figure_clock(each * turns).text);
 }
 
-/* What is most urgent; empty: the counts. */
-static void message_words(const struct screen *screen, char *words, size_t size, enum role *ret_role)
+/* The core has said nothing for a while: since when, and what waits for it. */
+static void silent_words(const struct screen *screen, char *words, size_t size)
+{
+	char core[48] = "The core";
+	if (screen->core > 0)
+		snprintf(core, sizeof core, "The core (pid %" PRId64 ")", screen->core);
+	if (screen->unanswered[0])
+		snprintf(words, size, "%s does not answer. It was sent: %s; it does that in this order once it answers. What is shown is as it was.",
+			 core, screen->unanswered);
+	else
+		snprintf(words, size, "%s does not answer. What is shown is as it was when it last did.", core);
+}
+
+/* What is most urgent, and the keys for it; no words: the counts. */
+static void message_words(const struct screen *screen, char *words, size_t size, enum role *ret_role, const char **ret_keys)
 {
 	const struct pr_model *model = screen->model;
-	stopkey_words(&screen->stop, model, screen->round ? screen->round : model->round, words, size, ret_role);
+	const char *round = screen->round ? screen->round : model->round;
+	stopkey_words(&screen->stop, model, round, words, size, ret_role, ret_keys);
 	if (words[0])
 		return;
 	*ret_role = ROLE_NOTICE;
 	if (screen->notice[0]) {
 		snprintf(words, size, "%s", screen->notice);
+	} else if (model->finished) {
+		return;
+	} else if (screen->ended) {
+		*ret_role = ROLE_ERROR;
+		snprintf(words, size, "The core is gone before the round was over; resume: proctor run --resume %s", round);
+	} else if (screen->silent) {
+		*ret_role = ROLE_ERROR;
+		silent_words(screen, words, size);
+		*ret_keys = screen->control ? "S S stop the round without it" : "";
 	} else if (screen_at_gate(screen)) {
 		*ret_role = ROLE_HELD;
 		gate_words(screen, words, size);
+		*ret_keys = screen->control ? "y start   S stop   d leave it waiting" : "proctor start opens it   d leave it waiting";
+	} else if (model->frozen && screen->live) {
+		*ret_role = ROLE_FROZEN;
+		snprintf(words, size, "FROZEN: nothing runs until it is thawed.");
+		*ret_keys = screen->control ? "p thaw   S stop the round" : "";
 	} else if (model->held) {
 		*ret_role = ROLE_HELD;
 		snprintf(words, size, "HELD: %s", model->held_why);
-	} else if (model->frozen && !model->finished && screen->live) {
-		*ret_role = ROLE_FROZEN;
-		snprintf(words, size, "FROZEN: nothing runs until it is thawed.   p thaw   S stop the round");
-	} else if (screen->ended && !model->finished) {
-		*ret_role = ROLE_ERROR;
-		snprintf(words, size, "The core is gone before the round was over; resume: proctor run --resume %s", screen->round);
 	}
 }
 
@@ -290,11 +338,25 @@ static void draw_counts(const struct screen *screen, struct canvas *canvas)
 	draw_segments(canvas, screen->layout.areas[AREA_MESSAGE], &line);
 }
 
-static void draw_message(const struct screen *screen, struct canvas *canvas)
+/* Words, then keys; the keys first where both would not fit. Returns the rows. */
+static int whole_message(const struct screen *screen, int columns, enum pr_charset charset, char *text, size_t size, enum role *ret_role)
 {
 	char words[2048];
+	const char *keys;
+	struct rect rect = { 0, 0, columns > 3 ? columns - 2 : 1, CANVAS_ROWS_MAX };
+	message_words(screen, words, sizeof words, ret_role, &keys);
+	snprintf(text, size, "%s%s%s", words, keys[0] ? "   " : "", keys);
+	int rows = words[0] ? canvas_wrap(NULL, charset, rect, *ret_role, text) : 0;
+	if (rows > LAYOUT_MESSAGE_ROWS && keys[0])
+		snprintf(text, size, "%s   %s", keys, words);
+	return rows > LAYOUT_MESSAGE_ROWS ? LAYOUT_MESSAGE_ROWS : rows;
+}
+
+static void draw_message(const struct screen *screen, struct canvas *canvas)
+{
+	char words[2304];
 	enum role role;
-	message_words(screen, words, sizeof words, &role);
+	whole_message(screen, canvas->columns, canvas->charset, words, sizeof words, &role);
 	struct rect rect = screen->layout.areas[AREA_MESSAGE];
 	if (!words[0]) {
 		draw_counts(screen, canvas);
@@ -310,18 +372,31 @@ static void draw_message(const struct screen *screen, struct canvas *canvas)
 
 static int message_rows(const struct screen *screen, int columns, enum pr_charset charset)
 {
-	char words[2048];
+	char words[2304];
 	enum role role;
-	message_words(screen, words, sizeof words, &role);
-	struct rect rect = { 0, 0, columns > 3 ? columns - 2 : 1, LAYOUT_MESSAGE_ROWS };
-	return words[0] ? canvas_wrap(NULL, charset, rect, role, words) : 1;
+	int rows = whole_message(screen, columns, charset, words, sizeof words, &role);
+	return rows > 0 ? rows : 1;
+}
+
+/* What a key does now, in a word; NULL: not worth one. */
+static const char *footer_word(const struct screen *screen, enum verb verb)
+{
+	const struct key *key = &key_table[verb];
+	bool over = screen->model->finished || screen->ended;
+	if (verb == VERB_ESCAPE)
+		return screen->view != VIEW_TASKS && screen->stop.stage == STOP_NONE ? "back" : NULL;
+	if (verb == VERB_FREEZE && screen->model->frozen)
+		return "thaw";
+	if (verb == VERB_DETACH && over)
+		return "leave";
+	return key->footer[0] ? key->footer : NULL;
 }
 
 static bool offered(const struct screen *screen, enum verb verb)
 {
 	const struct key *key = &key_table[verb];
 	const struct pr_model *model = screen->model;
-	if (!key->footer[0] || !(key->scope & screen_scope(screen)))
+	if (!(key->scope & screen_scope(screen)))
 		return false;
 	return !key->steers || (screen->control && !model->finished && (screen->live || verb == VERB_STOP) && !screen->ended);
 }
@@ -334,11 +409,8 @@ static void draw_footer(const struct screen *screen, struct canvas *canvas)
 		const struct key *key = &key_table[verb];
 		/* One key of those that do it. */
 		int first = (int)strcspn(key->shown, " ");
-		bool over = screen->model->finished || screen->ended;
-		const char *word = verb == VERB_FREEZE && screen->model->frozen ? "thaw"
-				   : verb == VERB_DETACH && over		? "leave"
-										: key->footer;
-		if (!offered(screen, verb) || pen.x + first + 1 + (int)strlen(word) > pen.end)
+		const char *word = offered(screen, verb) ? footer_word(screen, verb) : NULL;
+		if (!word || pen.x + first + 1 + (int)strlen(word) > pen.end)
 			continue;
 		pen.role = ROLE_KEY;
 		pen_bytes(&pen, key->shown, (size_t)first, 0);
@@ -349,24 +421,49 @@ static void draw_footer(const struct screen *screen, struct canvas *canvas)
 	}
 }
 
+/* The keys with their footers' words, for where there is no room for a help page. */
+static void short_help(const struct screen *screen, char *words, size_t size)
+{
+	int used = 0;
+	for (enum verb verb = 0; verb < VERB_COUNT; verb++) {
+		const struct key *key = &key_table[verb];
+		const char *word = offered(screen, verb) ? footer_word(screen, verb) : NULL;
+		if (word && (size_t)used < size)
+			used += snprintf(words + used, size - (size_t)used, "%.*s %s  ", (int)strcspn(key->shown, " "), key->shown, word);
+	}
+	if ((size_t)used < size)
+		snprintf(words + used, size - (size_t)used, "The whole help page needs %dx%d.", LAYOUT_COLUMNS_MIN, LAYOUT_ROWS_MIN);
+}
+
+/* A terminal that is too small for anything else: the keys that matter now, then the words, then how it stands. */
 static void draw_summary(const struct screen *screen, struct canvas *canvas)
 {
 	const struct pr_model *model = screen->model;
-	struct pen pen = pen_at(canvas, screen->layout.areas[AREA_SUMMARY], 0, ROLE_TEXT);
+	struct rect rect = screen->layout.areas[AREA_SUMMARY];
 	struct round_look look = round_look(screen);
-	char words[2048];
-	enum role role;
-	stopkey_words(&screen->stop, model, model->round, words, sizeof words, &role);
-	if (words[0]) {
-		pen.role = role;
-		pen_text(&pen, words, 0);
-		return;
+	char words[2048], text[2304], state[PR_NAME + 128];
+	const char *keys = "";
+	enum role role = ROLE_TEXT;
+	if (screen->view == VIEW_HELP)
+		short_help(screen, words, sizeof words);
+	else
+		message_words(screen, words, sizeof words, &role, &keys);
+	snprintf(state, sizeof state, "%s %s %u/%u %s", look.word, figure_clock(screen_elapsed_ms(screen)).text,
+		 (unsigned)judged(&model->counts), (unsigned)model->counts.tasks, model->name);
+	snprintf(text, sizeof text, "%s%s%s", keys, keys[0] ? "  " : "", words);
+	/* How it stands comes first where there is a row for it beside the rest. */
+	bool both = rect.rows > (role == ROLE_ALERT ? 2 : 1);
+	if (!text[0] || both) {
+		struct pen pen = pen_at(canvas, rect, 0, look.role);
+		pen_text(&pen, state, 0);
+		rect.y++;
+		rect.rows--;
 	}
-	pen.role = look.role;
-	pen_printf(&pen, "%s %s", look.word, figure_clock(screen_elapsed_ms(screen)).text);
-	pen.role = ROLE_TEXT;
-	pen_printf(&pen, " %u/%u", (unsigned)model->counts.done, (unsigned)model->counts.tasks);
-	pen_printf(&pen, " %s", model->name);
+	if (text[0] && rect.rows > 0) {
+		if (role == ROLE_ALERT || role == ROLE_PROOF)
+			canvas_role(canvas, rect, role);
+		canvas_wrap(canvas, canvas->charset, rect, role, text);
+	}
 }
 
 int screen_draw(struct screen *screen, int columns, int rows, enum pr_charset charset, struct canvas *canvas)
@@ -417,6 +514,7 @@ bool screen_scroll(struct screen *screen, enum verb verb)
 			*scroll += steps[i].by;
 			if (*scroll < 0)
 				*scroll = 0;
+			screen->follow[screen->view] = verb == VERB_LAST || (screen->follow[screen->view] && steps[i].by > 0);
 			return true;
 		}
 	return false;

@@ -26,7 +26,11 @@ struct screen {
 	const char *round;		/* its full name, before the model knows it; lent */
 	int64_t now_ns, frozen_ns;	/* the monotonic clock; how long of it the round stood still */
 	char head[65];			/* digest of the last event's line; empty: not told */
-	bool live;			/* a core answers */
+	bool live;			/* a core has said hello, and has not hung up */
+	bool silent;			/* it has said nothing for longer than it would; what is shown is as it was then */
+	int64_t heard_ns;		/* when it last said something, monotonic */
+	int64_t core;			/* its pid; 0: not known */
+	char unanswered[160];		/* the verbs that were sent and wait for a core that is silent; empty: none */
 	bool ended;			/* the core is gone, the log is read to its end */
 	bool control;			/* may steer the round */
 	struct stopkey stop;
@@ -38,6 +42,7 @@ struct screen {
 	bool moved;			/* by the owner; until then the first line is selected */
 	bool unfolded;
 	int scroll[VIEW_COUNT];		/* the first line shown */
+	bool follow[VIEW_COUNT];	/* the end stays in sight, until the owner moves up */
 	int page;			/* rows of the body when last drawn */
 	char notice[1024];		/* a word to the owner; empty: none */
 	struct rows rows;		/* as last drawn */
@@ -60,6 +65,9 @@ const struct pr_task *screen_task(const struct screen *screen);	/* the selected 
 int64_t screen_elapsed_ms(const struct screen *screen);
 bool screen_clock_runs(const struct screen *screen);
 bool screen_at_gate(const struct screen *screen);
+/* What ran does not run any more, and no verdict tells of it: the core is dead, or was passed over by the stop key. */
+bool screen_cut_off(const struct screen *screen);
+enum stop_core screen_core(const struct screen *screen);
 void screen_notice(struct screen *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* How a task's state looks; the word stands wherever the colour does. */

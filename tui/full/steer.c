@@ -19,17 +19,71 @@ void steer_release(struct steer *steer)
 	buffer_release(&steer->proof);
 }
 
+/* The n-th of what was asked, from the oldest that is remembered on. */
+static struct asked *asked_at(const struct steer *steer, unsigned n)
+{
+	return (struct asked *)&steer->asked[(steer->sent + n) % STEER_ASKED];
+}
+
+static int send_asked(struct steer *steer, const struct asked *asked, struct pr_error *error)
+{
+	if (steer->feed->link.fd < 0 || steer->feed->link.ended || steer->feed->greeting)
+		return pr_error_set(error, ECONNRESET, "the core is not connected");
+	return link_command(&steer->feed->link, asked->id, asked->verb, asked->task[0] ? asked->task : NULL, error);
+}
+
 static int send_verb(struct steer *steer, enum pr_verb verb, const char *task)
 {
 	struct pr_error error = { 0 };
-	unsigned at = steer->sent++ % ELEMENTS(steer->asked);
-	snprintf(steer->asked[at].id, sizeof steer->asked[at].id, "%ld-%lld-%u", (long)getpid(), (long long)clock_mono_ns(), steer->sent);
-	steer->asked[at].verb = verb;
-	int r = steer->feed->link.fd < 0 || steer->feed->link.ended ? pr_error_set(&error, ECONNRESET, "the core is gone")
-								    : link_command(&steer->feed->link, steer->asked[at].id, verb, task, &error);
-	if (r < 0)
-		screen_notice(steer->screen, "%s: %s", pr_verb_name(verb), error.message);
-	return r;
+	struct asked *asked = asked_at(steer, 0);
+	int r = 0;
+	if (asked->id[0])
+		r = pr_error_set(&error, EBUSY, "%d commands wait for their answers", STEER_ASKED);
+	if (r >= 0) {
+		*asked = (struct asked){ .verb = verb, .at_ns = clock_mono_ns() };
+		snprintf(asked->id, sizeof asked->id, "%ld-%lld-%u", (long)getpid(), (long long)asked->at_ns, steer->sent + 1);
+		snprintf(asked->task, sizeof asked->task, "%s", task ? task : "");
+		r = send_asked(steer, asked, &error);
+	}
+	if (r < 0) {
+		if (error.code != EBUSY)
+			asked->id[0] = '\0';
+		screen_notice(steer->screen, "Not sent: %s: %s", pr_verb_name(verb), error.message);
+		return r;
+	}
+	steer->sent++;
+	return 0;
+}
+
+void steer_reached(struct steer *steer)
+{
+	struct pr_error error = { 0 };
+	for (unsigned n = 0; n < STEER_ASKED; n++)
+		if (asked_at(steer, n)->id[0])
+			(void)send_asked(steer, asked_at(steer, n), &error);
+	/* It was passed over, and knows nothing of it. */
+	if (steer->screen->stop.alone && !steer->screen->model->finished && !steer->screen->ended)
+		(void)send_verb(steer, PR_VERB_STOP, NULL);
+}
+
+/* How the round stands once all that was sent is done. */
+static bool will_be_frozen(const struct steer *steer)
+{
+	bool frozen = steer->screen->model->frozen;
+	for (unsigned n = 0; n < STEER_ASKED; n++) {
+		const struct asked *asked = asked_at(steer, n);
+		if (asked->id[0] && (asked->verb == PR_VERB_FREEZE || asked->verb == PR_VERB_THAW))
+			frozen = asked->verb == PR_VERB_FREEZE;
+	}
+	return frozen;
+}
+
+static bool is_newest(const struct steer *steer, const struct asked *asked)
+{
+	for (unsigned n = STEER_ASKED; n-- > 0;)
+		if (asked_at(steer, n)->at_ns && asked_at(steer, n)->verb == asked->verb)
+			return asked_at(steer, n) == asked;
+	return false;
 }
 
 static void start_worker(struct steer *steer)
@@ -67,7 +121,9 @@ static void act(struct steer *steer, enum stop_action action)
 		start_worker(steer);
 		break;
 	}
-	/* It could not even be told: that is silence too. */
+	/* It could not even be told: that is silence too, and the words say it. */
+	if (r < 0)
+		steer->screen->notice[0] = '\0';
 	if (r < 0 && action == STOP_DO_STOP) {
 		stop->stage = STOP_BY_WORKER;
 		stop->silent = true;
@@ -75,6 +131,7 @@ static void act(struct steer *steer, enum stop_action action)
 	} else if (r < 0) {
 		stop->stage = STOP_FROZEN;
 		stop->silent = true;
+		stop->sent = false;
 	}
 }
 
@@ -83,7 +140,7 @@ int steer_stop_round(struct steer *steer)
 	struct stopkey *stop = &steer->screen->stop;
 	*stop = (struct stopkey)STOPKEY_INIT;
 	stop->stage = STOP_FROZEN;
-	act(steer, stopkey_press(stop, steer->screen->model, steer->screen->live, clock_mono_ns()));
+	act(steer, stopkey_press(stop, steer->screen->model, screen_core(steer->screen), clock_mono_ns()));
 	return 0;
 }
 
@@ -109,12 +166,12 @@ static void do_start(struct steer *steer)
 static void do_stop(struct steer *steer)
 {
 	steer->screen->notice[0] = '\0';
-	act(steer, stopkey_press(&steer->screen->stop, steer->screen->model, steer->screen->live, clock_mono_ns()));
+	act(steer, stopkey_press(&steer->screen->stop, steer->screen->model, screen_core(steer->screen), clock_mono_ns()));
 }
 
 static void do_freeze(struct steer *steer)
 {
-	bool frozen = steer->screen->model->frozen;
+	bool frozen = will_be_frozen(steer);
 	steer->screen->stop = (struct stopkey)STOPKEY_INIT;
 	if (send_verb(steer, frozen ? PR_VERB_THAW : PR_VERB_FREEZE, NULL) >= 0)
 		screen_notice(steer->screen, frozen ? "Thawing ..." : "Freezing ...");
@@ -162,18 +219,37 @@ bool steer_verb(struct steer *steer, enum verb verb)
 	else if (screen->ended)
 		screen_notice(screen, "The core is gone, and with it all that it ran.");
 	else if (!screen->live && verb != VERB_STOP)
-		screen_notice(screen, "The core does not answer. S stops the round without it.");
+		screen_notice(screen, "Not sent: the core does not answer. S stops the round without it.");
 	else
 		verbs[verb](steer);
 	return true;
 }
 
+/* Nothing of ours waits: who froze the round may sit elsewhere, and who only looks is told what would help. */
+static void escape_at_tasks(struct steer *steer)
+{
+	struct screen *screen = steer->screen;
+	const char *name = steer->place->name;
+	if (!screen->model->frozen || screen->model->finished || screen->ended)
+		screen_notice(screen, "Esc thaws a round that is frozen; nothing is. d leaves this screen.");
+	else if (!screen->control)
+		screen_notice(screen, "This only looks on: proctor thaw %s, or proctor watch --control %s, lets it go on.", name, name);
+	else if (!screen->live)
+		screen_notice(screen, "Not sent: the core does not answer. S stops the round without it.");
+	else if (send_verb(steer, PR_VERB_THAW, NULL) >= 0)
+		screen_notice(screen, "Thawing ...");
+}
+
 bool steer_escape(struct steer *steer)
 {
 	struct screen *screen = steer->screen;
-	bool waits = screen->stop.stage != STOP_NONE;
-	act(steer, stopkey_escape(&screen->stop, screen->model, screen->live));
-	return waits;
+	if (screen->stop.stage == STOP_NONE && screen->view != VIEW_TASKS)
+		return false;
+	if (screen->stop.stage == STOP_NONE)
+		escape_at_tasks(steer);
+	else
+		act(steer, stopkey_escape(&screen->stop, screen->model, screen_core(screen)));
+	return true;
 }
 
 /* ------- what comes back ------- */
@@ -185,6 +261,9 @@ static void take_answer(struct steer *steer, const struct pr_message *message)
 			continue;
 		const char *verb = pr_verb_name(steer->asked[i].verb);
 		steer->asked[i].id[0] = '\0';
+		/* Of two that are under way, the answer to the later one is what is waited for. */
+		if (!is_newest(steer, &steer->asked[i]) && message->ok)
+			return;
 		if (message->ok)
 			stopkey_figures(&steer->screen->stop, verb, true, message->object);
 		else
@@ -216,6 +295,40 @@ void steer_message(struct steer *steer, const struct pr_message *message)
 		take_control(steer, message->object);
 }
 
+/* When a core that still says nothing is late with its answer. One that speaks may rightly take long. */
+static int64_t late_ns(const struct steer *steer, const struct asked *asked)
+{
+	int64_t heard = steer->screen->heard_ns;
+	return (asked->at_ns > heard ? asked->at_ns : heard) + STEER_SILENCE_NS;
+}
+
+/* The verbs that a silent core was sent, in order. */
+static bool tell_unanswered(struct steer *steer)
+{
+	char words[sizeof steer->screen->unanswered] = "";
+	size_t used = 0;
+	int64_t now = clock_mono_ns();
+	bool late = false;
+	for (unsigned n = 0; n < STEER_ASKED && used + 1 < sizeof words; n++) {
+		const struct asked *asked = asked_at(steer, n);
+		if (!asked->id[0])
+			continue;
+		late |= now >= late_ns(steer, asked);
+		int length = snprintf(words + used, sizeof words - used, "%s%s%s%s", used ? ", " : "", pr_verb_name(asked->verb),
+				      asked->task[0] ? " of " : "", asked->task);
+		used += length > 0 ? (size_t)length : 0;
+	}
+	if (!late)
+		words[0] = '\0';
+	if (strcmp(words, steer->screen->unanswered) == 0)
+		return false;
+	memcpy(steer->screen->unanswered, words, sizeof words);
+	/* What is "under way" is not, and the message says more. */
+	if (words[0])
+		steer->screen->notice[0] = '\0';
+	return true;
+}
+
 bool steer_waits(const struct steer *steer)
 {
 	for (size_t i = 0; i < ELEMENTS(steer->asked); i++)
@@ -224,10 +337,25 @@ bool steer_waits(const struct steer *steer)
 	return steer->screen->stop.stage == STOP_FREEZING || steer->screen->stop.stage == STOP_STOPPING;
 }
 
-void steer_tick(struct steer *steer)
+bool steer_tick(struct steer *steer)
 {
 	struct screen *screen = steer->screen;
-	act(steer, stopkey_tick(&screen->stop, screen->model, screen->live, clock_mono_ns()));
+	enum stop_stage before = screen->stop.stage;
+	bool changed = tell_unanswered(steer);
+	if (screen->ended)
+		memset(steer->asked, 0, sizeof steer->asked);
+	act(steer, stopkey_tick(&screen->stop, screen->model, screen_core(screen), clock_mono_ns()));
+	return changed || before != screen->stop.stage;
+}
+
+int64_t steer_due_ns(const struct steer *steer)
+{
+	int64_t due = stopkey_due_ns(&steer->screen->stop);
+	for (size_t i = 0; i < STEER_ASKED && !steer->screen->unanswered[0]; i++) {
+		int64_t late = steer->asked[i].id[0] ? late_ns(steer, &steer->asked[i]) : 0;
+		due = late && (due == 0 || late < due) ? late : due;
+	}
+	return due;
 }
 
 void steer_worker_spoke(struct steer *steer)

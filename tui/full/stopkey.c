@@ -16,8 +16,9 @@ static void enter(struct stopkey *key, enum stop_stage stage, int64_t now_ns)
 	key->figures = false;
 }
 
-enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns)
+enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model, enum stop_core core, int64_t now_ns)
 {
+	bool live = core == STOP_CORE_THERE;
 	switch (key->stage) {
 	case STOP_NONE:
 	case STOP_STOPPED:
@@ -28,6 +29,7 @@ enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model
 		/* It stands still already: only the question is left. */
 		enter(key, model->frozen || !live ? STOP_FROZEN : STOP_FREEZING, now_ns);
 		key->silent = !live;
+		key->sent = live;
 		return key->stage == STOP_FREEZING ? STOP_DO_FREEZE : STOP_DO_NOTHING;
 	case STOP_FREEZING:
 	case STOP_FROZEN:
@@ -49,19 +51,23 @@ enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model
 	return STOP_DO_NOTHING;
 }
 
-enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, bool live)
+enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, enum stop_core core)
 {
 	bool thaws = key->stage == STOP_FREEZING || key->stage == STOP_FROZEN;
 	if (thaws || key->stage == STOP_STOPPED || key->stage == STOP_FAILED)
 		*key = (struct stopkey)STOPKEY_INIT;
-	return thaws && live && !model->finished ? STOP_DO_THAW : STOP_DO_NOTHING;
+	return thaws && core == STOP_CORE_THERE && !model->finished ? STOP_DO_THAW : STOP_DO_NOTHING;
 }
 
-enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns)
+enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, enum stop_core core, int64_t now_ns)
 {
-	bool late = now_ns >= stopkey_due_ns(key);
+	bool late = now_ns >= stopkey_due_ns(key), live = core == STOP_CORE_THERE;
 	switch (key->stage) {
 	case STOP_FREEZING:
+		if (core == STOP_CORE_DEAD || model->finished) {
+			*key = (struct stopkey)STOPKEY_INIT;
+			break;
+		}
 		if (live && !late)
 			break;
 		key->silent = true;
@@ -69,9 +75,19 @@ enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model,
 		break;
 	case STOP_FROZEN:
 		/* Somebody else thawed it, or it is over. */
-		if (!key->silent && (!model->frozen || model->finished))
+		if (core == STOP_CORE_DEAD || model->finished || (!key->silent && !model->frozen)) {
 			*key = (struct stopkey)STOPKEY_INIT;
-		break;
+			break;
+		}
+		/* A core that was not there is back: what was asked for is asked of it now. */
+		if (!key->silent || key->sent || !live)
+			break;
+		key->silent = false;
+		key->sent = true;
+		if (model->frozen)
+			break;
+		enter(key, STOP_FREEZING, now_ns);
+		return STOP_DO_FREEZE;
 	case STOP_STOPPING:
 		if (live && !late)
 			break;
@@ -134,11 +150,17 @@ void stopkey_worker_done(struct stopkey *key, int exit_code, struct json_object 
 		return;
 	key->stage = STOP_STOPPED;
 	if (member_is_number(proof, "ms") && exit_code == 0) {
+		key->alone = true;
 		take(key, proof);
 		return;
 	}
 	key->stage = STOP_FAILED;
 	snprintf(key->why, sizeof key->why, "proctor-worker --stop could not stop the round (exit code %d)", exit_code);
+}
+
+void stopkey_heard(struct stopkey *key)
+{
+	key->alone = false;
 }
 
 int64_t stopkey_due_ns(const struct stopkey *key)
@@ -171,7 +193,7 @@ static void count(struct words *words, int64_t number, const char *one, const ch
 static void frozen(const struct stopkey *key, struct words *words)
 {
 	if (key->silent) {
-		say(words, "The core does not answer.   S stop the round without it   Esc not now");
+		say(words, "The core does not answer; the freeze waits for it.");
 		return;
 	}
 	say(words, "FROZEN");
@@ -181,7 +203,7 @@ static void frozen(const struct stopkey *key, struct words *words)
 		say(words, ", ");
 		count(words, key->processes, "process stands still", "processes stand still");
 	}
-	say(words, ".   S stop the round   Esc thaw");
+	say(words, ".");
 }
 
 static void stopped(const struct stopkey *key, const struct pr_model *model, const char *round, struct words *words)
@@ -196,27 +218,32 @@ static void stopped(const struct stopkey *key, const struct pr_model *model, con
 	}
 	say(words, "%s. %u of %u tasks have verdicts; resume: proctor run --resume %s", key->silent ? ", without the core" : "",
 	    (unsigned)(model->counts.done - model->counts.stopped), (unsigned)model->counts.tasks, round);
-	if (key->core)
+	if (key->alone && key->core)
 		say(words, ". Its core (pid %" PRId64 ") is still there; kill -9 ends it", key->core);
 }
 
 void stopkey_words(const struct stopkey *key, const struct pr_model *model, const char *round, char *ret_words, size_t size,
-		   enum role *ret_role)
+		   enum role *ret_role, const char **ret_keys)
 {
 	struct words words = { ret_words, size, 0 };
 	ret_words[0] = '\0';
+	*ret_keys = "";
 	*ret_role = ROLE_ALERT;
 	switch (key->stage) {
 	case STOP_NONE:
 		break;
 	case STOP_FREEZING:
-		say(&words, "Freezing ...   S stop the round   Esc thaw");
+		say(&words, "Freezing ...");
+		*ret_keys = "S stop the round   Esc thaw";
 		break;
 	case STOP_FROZEN:
 		frozen(key, &words);
+		*ret_keys = !key->silent ? "S stop the round   Esc thaw" : key->sent ? "S stop the round without it   Esc thaw" :
+			    "S stop the round without it   Esc not now";
 		break;
 	case STOP_STOPPING:
-		say(&words, "Stopping ...   S again: without the core");
+		say(&words, "Stopping ...");
+		*ret_keys = "S again: without the core";
 		break;
 	case STOP_BY_WORKER:
 		say(&words, "Stopping without the core: proctor-worker --stop ...");
@@ -226,7 +253,8 @@ void stopkey_words(const struct stopkey *key, const struct pr_model *model, cons
 		stopped(key, model, round, &words);
 		break;
 	case STOP_FAILED:
-		say(&words, "NOT STOPPED: %s. Esc away with this", key->why);
+		say(&words, "NOT STOPPED: %s.", key->why);
+		*ret_keys = "S again   Esc away with this";
 		break;
 	}
 }

@@ -5,6 +5,7 @@
  *     none --S--> freezing --answer--> frozen --S--> stopping --answer--> stopped
  *       ^             |   (silence)------^  |            |  (silence, or no core)
  *       +----Esc------+---------------------+            +--> by the worker --> stopped, or failed
+ *       +-- thawed by another, core gone ---+
  */
 #ifndef TUI_FULL_STOPKEY_H
 #define TUI_FULL_STOPKEY_H
@@ -21,6 +22,13 @@
 
 struct json_object;
 
+/* How it stands with the core. */
+enum stop_core {
+	STOP_CORE_AWAY,		/* no connection */
+	STOP_CORE_THERE,	/* connected, as far as is known */
+	STOP_CORE_DEAD,		/* its process has ended, and with it all that it ran */
+};
+
 enum stop_stage {
 	STOP_NONE,
 	STOP_FREEZING,
@@ -35,10 +43,12 @@ struct stopkey {
 	enum stop_stage stage;
 	int64_t asked_ns;
 	bool silent;		/* the core did not answer in time, or there is none */
+	bool sent;		/* a freeze of ours is on its way, or was answered */
+	bool alone;		/* stopped without the core, which has said nothing since */
 	bool figures;		/* of freeze or stop, below */
 	double ms;
 	int64_t processes, runs, killed, remaining, removed;
-	int64_t core;		/* pid of a core that is still there after a stop without it; 0: none */
+	int64_t core;		/* pid of a core that was still there after a stop without it; told while `alone` */
 	char why[512];		/* of STOP_FAILED */
 };
 
@@ -47,10 +57,12 @@ struct stopkey {
 /* What the caller is to do. */
 enum stop_action { STOP_DO_NOTHING, STOP_DO_FREEZE, STOP_DO_THAW, STOP_DO_STOP, STOP_DO_WORKER };
 
-enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns);	/* S */
-enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, bool live);
-/* Time has passed, or the model changed. */
-enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, bool live, int64_t now_ns);
+enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model, enum stop_core core, int64_t now_ns);	/* S */
+enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, enum stop_core core);
+/* Time has passed, the model changed, or the core came or went. */
+enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, enum stop_core core, int64_t now_ns);
+/* The core has said something, whatever it was. */
+void stopkey_heard(struct stopkey *key);
 /* An answer of the core to a freeze or stop of ours, or a control event of the log: a first one without figures, then one with. */
 void stopkey_figures(struct stopkey *key, const char *verb, bool answer, struct json_object *figures);
 void stopkey_refused(struct stopkey *key, const char *verb, const char *message);
@@ -60,8 +72,11 @@ void stopkey_worker_done(struct stopkey *key, int exit_code, struct json_object 
 /* When stopkey_tick() is worth a call, monotonic; 0: never. */
 int64_t stopkey_due_ns(const struct stopkey *key);
 
-/* The line that is shown, and its role; empty: none. `round` is its full name. */
+/*
+ * What is shown, its role, and the keys that go with it (a constant, may be empty). Empty words: nothing. `round` is its
+ * full name.
+ */
 void stopkey_words(const struct stopkey *key, const struct pr_model *model, const char *round, char *ret_words, size_t size,
-		   enum role *ret_role);
+		   enum role *ret_role, const char **ret_keys);
 
 #endif

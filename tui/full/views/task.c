@@ -257,10 +257,14 @@ static void draw_task(struct screen *screen, struct canvas *canvas)
 	add_clock(&pages);
 	add_phases(&pages);
 	add_tests(&pages);
-	add_tail(&pages);
+	/* While it runs, what it says stands last, where G follows it. */
+	if (!pages.task->running)
+		add_tail(&pages);
 	add_patch(&pages);
 	add_containment(&pages);
 	add_files(&pages);
+	if (pages.task->running)
+		add_tail(&pages);
 	document_draw(&pages.document, screen, canvas);
 	document_release(&pages.document);
 }
@@ -272,6 +276,7 @@ static bool next_problem(struct screen *screen)
 	bool moved = view_tasks.verb(screen, VERB_NEXT);
 	screen->view = view;
 	screen->scroll[VIEW_TASK] = 0;
+	screen->follow[VIEW_TASK] = false;
 	return moved;
 }
 

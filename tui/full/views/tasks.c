@@ -34,7 +34,7 @@ struct state_look task_look(const struct screen *screen, const struct pr_task *t
 {
 	if (task->verdict != PR_VERDICT_NONE)
 		return (struct state_look){ looks[task->verdict].word, glyph(charset, looks[task->verdict].mark), looks[task->verdict].role };
-	if (task->running && screen->ended)
+	if (task->running && screen_cut_off(screen))
 		return (struct state_look){ "cut off", glyph(charset, GLYPH_STOPPED), ROLE_STOPPED };
 	if (task->running && screen->model->frozen)
 		return (struct state_look){ "frozen", glyph(charset, GLYPH_FROZEN), ROLE_FROZEN };
@@ -355,6 +355,7 @@ static bool tasks_verb(struct screen *screen, enum verb verb)
 	}
 	screen->view = VIEW_TASK;
 	screen->scroll[VIEW_TASK] = 0;
+	screen->follow[VIEW_TASK] = false;
 	return true;
 }
 
