@@ -28,6 +28,8 @@
 	X(GUARD_COLLECT_EMPTY, "collect-empty", "a workspace is collected while processes of its run live", "K4") \
 	X(GUARD_COLLECTOR_CALLS, "collector-calls", "the collector loads no filter of its own", "L-collector") \
 	X(GUARD_PIDS_LIMIT, "pids-limit", "no limit on the number of processes is set", "K13") \
+	X(GUARD_MEMORY_LIMIT, "memory-limit", "no limit on memory is set", "K13-memory") \
+	X(GUARD_CPU_LIMIT, "cpu-limit", "no limit on CPU time is set", "K13-cpu") \
 	X(GUARD_NO_NEW_PRIVS, "no-new-privs", "no_new_privs is not set", "L-no-new-privs") \
 	X(GUARD_CAPABILITIES, "capabilities", "the candidate keeps its capabilities", "L-capabilities") \
 	X(GUARD_SECCOMP, "seccomp", "no filter is loaded", "L-seccomp") \

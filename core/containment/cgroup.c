@@ -20,6 +20,7 @@
 #define NESTED_DEPTH 32
 #define COUNT_MAX 65536
 #define CPU_PERIOD_US 100000
+#define V1_BATCH_BYTES (UINT64_C(1) << 20)
 #define V1_SOCKET_BYTES (UINT64_C(128) << 20)
 
 struct resource_row {
@@ -73,10 +74,12 @@ static void limit_text(enum cgroup_resource resource, const struct cgroup_limits
 			snprintf(text, size, "%" PRIu64, limits->processes);
 		break;
 	case RESOURCE_MEMORY:
-		if (limits->memory_bytes)
+		if (limits->memory_bytes && guard_holds(GUARD_MEMORY_LIMIT))
 			snprintf(text, size, "%" PRIu64, limits->memory_bytes);
 		break;
 	case RESOURCE_CPU:
+		if (!guard_holds(GUARD_CPU_LIMIT))
+			break;
 		if (limits->cpus > 0 && generation == GENERATION_V2)
 			snprintf(text, size, "%.0f %d", limits->cpus * CPU_PERIOD_US, CPU_PERIOD_US);
 		else if (limits->cpus > 0)
@@ -87,22 +90,62 @@ static void limit_text(enum cgroup_resource resource, const struct cgroup_limits
 	}
 }
 
+/* Limits are kept in whole pages, rounded down (page_counter_memparse in the kernel). */
+static bool stands(const char *wanted, const char *found, bool pages)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!pages)
+		return strcmp(wanted, found) == 0;
+	uint64_t bytes = strtoull(wanted, NULL, 10);
+	return strtoull(found, NULL, 10) == bytes - bytes % page;
+}
+
+/* Writes a limit and reads it back: what the kernel holds counts, not that it took the write. */
+static int write_limit(int fd, const char *file, const char *text, bool pages)
+{
+	char found[64];
+	_cleanup_close_ int limit = openat(fd, file, O_RDWR | O_CLOEXEC);
+	if (limit < 0)
+		return -errno;
+	if (write(limit, text, strlen(text)) < 0)
+		return -errno;
+	ssize_t length = pread(limit, found, sizeof found - 1, 0);
+	if (length < 0)
+		return -errno;
+	found[length] = '\0';
+	found[strcspn(found, "\n")] = '\0';
+	return stands(text, found, pages) ? 0 : -ERANGE;
+}
+
 /*
  * What memory.max of v2 includes, or a file beside it, stands apart in v1: swap, and what sockets hold (seen on 6.18:
- * a gigabyte below a limit of 64 MiB). None of these files is there on every kernel; they are stated, not promised.
+ * a gigabyte below a limit of 64 MiB). None of these files is there on every kernel (-ENOENT); where it is, it holds.
  */
-static void limit_more_memory(int fd, enum cgroup_generation generation, uint64_t bytes)
+static int limit_more_memory(int fd, enum cgroup_generation generation, uint64_t bytes, const char **ret_file)
 {
-	char text[32];
-
-	if (generation == GENERATION_V2) {
-		io_write_file(fd, "memory.swap.max", "0");
-		return;
+	char memory[32], sockets[32];
+	snprintf(memory, sizeof memory, "%" PRIu64, bytes);
+	snprintf(sockets, sizeof sockets, "%" PRIu64, bytes < V1_SOCKET_BYTES ? bytes : V1_SOCKET_BYTES);
+	const struct {
+		enum cgroup_generation generation;
+		const char *file, *text;
+	} more[] = {
+		{ GENERATION_V2, "memory.swap.max", "0" },
+		/* The run dies as a whole: half of it would not be what the owner asked to be judged. */
+		{ GENERATION_V2, "memory.oom.group", "1" },
+		{ GENERATION_V1, "memory.memsw.limit_in_bytes", memory },
+		{ GENERATION_V1, "memory.kmem.tcp.limit_in_bytes", sockets },
+	};
+	for (size_t i = 0; i < ELEMENTS(more); i++) {
+		if (more[i].generation != generation)
+			continue;
+		int r = write_limit(fd, more[i].file, more[i].text, generation == GENERATION_V1);
+		if (r < 0 && r != -ENOENT) {
+			*ret_file = more[i].file;
+			return r;
+		}
 	}
-	snprintf(text, sizeof text, "%" PRIu64, bytes);
-	io_write_file(fd, "memory.memsw.limit_in_bytes", text);
-	snprintf(text, sizeof text, "%" PRIu64, bytes < V1_SOCKET_BYTES ? bytes : V1_SOCKET_BYTES);
-	io_write_file(fd, "memory.kmem.tcp.limit_in_bytes", text);
+	return 0;
 }
 
 static int set_limit(const struct cgroup_tree *tree, const struct cgroup_leaf *leaf, enum cgroup_resource resource,
@@ -119,19 +162,25 @@ static int set_limit(const struct cgroup_tree *tree, const struct cgroup_leaf *l
 		return 0;
 	int fd = generation == GENERATION_V2 ? leaf->fd : leaf->v1[resource];
 	const char *file = generation == GENERATION_V2 ? row->v2 : row->v1;
-	int r = io_write_file(fd, file, text);
-	if (r < 0)
-		return pr_error_errno(error, -r, "writing %s to %s of %s/%s", text, file,
-				      generation == GENERATION_V2 ? tree->path : tree->v1[resource].path, leaf->name);
-	if (resource == RESOURCE_MEMORY)
-		limit_more_memory(fd, generation, limits->memory_bytes);
+	int r = write_limit(fd, file, text, resource == RESOURCE_MEMORY);
+	if (r == 0 && resource == RESOURCE_MEMORY)
+		r = limit_more_memory(fd, generation, limits->memory_bytes, &file);
+	if (r < 0) {
+		const char *path = generation == GENERATION_V2 ? tree->path : tree->v1[resource].path;
+		if (r == -ERANGE)
+			return pr_error_set(error, ERANGE, "the limit %s in %s of %s/%s does not read back", text, file, path, leaf->name);
+		pr_error_errno(error, -r, "setting a limit, %s of %s/%s", file, path, leaf->name);
+		return cgroup_remedy(CGROUP_LIMIT, error);
+	}
 	return 0;
 }
 
 static int make_directory(int parent, const char *name, const char *where, int *ret_fd, struct pr_error *error)
 {
-	if (mkdirat(parent, name, 0755) < 0)
-		return pr_error_errno(error, errno, "making the cgroup %s/%s", where, name);
+	if (mkdirat(parent, name, 0755) < 0) {
+		pr_error_errno(error, errno, "making the cgroup %s/%s", where, name);
+		return cgroup_remedy(CGROUP_MAKE, error);
+	}
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		int code = errno;
@@ -145,6 +194,12 @@ static int make_directory(int parent, const char *name, const char *where, int *
 static int make_v1(struct cgroup_tree *tree, enum cgroup_resource resource, struct cgroup_leaf *leaf, struct pr_error *error)
 {
 	const char *path = tree->v1[resource].path;
+	enum cgroup_resource first = tree->v1[resource].first;
+	if (first != resource) {
+		/* Of one hierarchy with another controller: the same directory, entered once. */
+		leaf->v1[resource] = fcntl(leaf->v1[first], F_DUPFD_CLOEXEC, 0);
+		return leaf->v1[resource] < 0 ? pr_error_errno(error, errno, "opening %s/%s", path, leaf->name) : 0;
+	}
 	int r = make_directory(tree->v1[resource].parent, leaf->name, path, &leaf->v1[resource], error);
 	if (r < 0)
 		return r;
@@ -154,11 +209,11 @@ static int make_v1(struct cgroup_tree *tree, enum cgroup_resource resource, stru
 	return 0;
 }
 
-int cgroup_leaf_make(struct cgroup_tree *tree, uint64_t number, const struct cgroup_limits *limits,
+int cgroup_leaf_make(struct cgroup_tree *tree, const char *name, const struct cgroup_limits *limits,
 		     struct cgroup_leaf *leaf, struct pr_error *error)
 {
 	cgroup_leaf_init(leaf);
-	snprintf(leaf->name, sizeof leaf->name, "r%" PRIu64, number);
+	snprintf(leaf->name, sizeof leaf->name, "%s", name);
 	int r = make_directory(tree->parent, leaf->name, tree->path, &leaf->fd, error);
 	for (int i = 0; r == 0 && i < RESOURCE_COUNT; i++)
 		if (tree->generation[i] == GENERATION_V1)
@@ -374,6 +429,15 @@ static uint64_t read_number(int fd, const char *file, const char *key)
 	return strtoull(at, NULL, 10);
 }
 
+/*
+ * The kernel counts a kill in the victim's cgroup whatever ran out (__oom_kill_process in the kernel):
+ * the leaf's own limit, one above it, or the host's memory. It was the leaf's where the leaf ran into its limit.
+ */
+static void charge_oom(struct cgroup_counts *counts, uint64_t kills, bool own_limit)
+{
+	*(own_limit ? &counts->oom_kills : &counts->host_oom_kills) = kills;
+}
+
 void cgroup_leaf_counts(const struct cgroup_tree *tree, const struct cgroup_leaf *leaf, struct cgroup_counts *ret_counts)
 {
 	*ret_counts = (struct cgroup_counts){ 0 };
@@ -381,12 +445,16 @@ void cgroup_leaf_counts(const struct cgroup_tree *tree, const struct cgroup_leaf
 	ret_counts->pids_refused = read_number(pids, "pids.events", "max");
 	if (tree->generation[RESOURCE_MEMORY] == GENERATION_V2) {
 		ret_counts->memory_refused = read_number(leaf->fd, "memory.events", "max");
-		ret_counts->oom_kills = read_number(leaf->fd, "memory.events", "oom_kill");
+		charge_oom(ret_counts, read_number(leaf->fd, "memory.events", "oom_kill"),
+			   read_number(leaf->fd, "memory.events", "oom") > 0);
 		ret_counts->memory_bytes = read_number(leaf->fd, "memory.current", NULL);
 	} else if (tree->generation[RESOURCE_MEMORY] == GENERATION_V1) {
 		int memory = leaf->v1[RESOURCE_MEMORY];
+		uint64_t limit = read_number(memory, "memory.limit_in_bytes", NULL);
+		/* failcnt stays 0 on 6.18; the most that was ever used does not, and is charged in batches. */
 		ret_counts->memory_refused = read_number(memory, "memory.failcnt", NULL);
-		ret_counts->oom_kills = read_number(memory, "memory.oom_control", "oom_kill");
+		charge_oom(ret_counts, read_number(memory, "memory.oom_control", "oom_kill"),
+			   read_number(memory, "memory.max_usage_in_bytes", NULL) + V1_BATCH_BYTES >= limit);
 		ret_counts->memory_bytes = read_number(memory, "memory.usage_in_bytes", NULL);
 	}
 }

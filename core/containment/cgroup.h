@@ -3,13 +3,13 @@
  *
  *   v2, the kill boundary          BASE/proctor-PID-START.worker/   the worker alone; never killed (see below)
  *                                  BASE/proctor-PID-START/          the round's parent: frozen and thawed
- *                                                        rN/        one leaf a run: born into, killed, removed
+ *                                                        rN/        one leaf a run: born into, killed, removed (spareN: spare.h)
  *   v1 controllers, where a hybrid host keeps pids, memory or cpu there:
  *                                  OWN PATH/proctor-PID-START/rN/   limits alone
  *
  * BASE is our own cgroup of the unified hierarchy (the "0::" line of /proc/self/cgroup below the cgroup2
- * mount of /proc/self/mountinfo), or its parent where an ordinary user owns that one too: controllers can
- * only be handed down from a cgroup that holds no process (cgroups(7), "no internal processes").
+ * mount of /proc/self/mountinfo), or one above it that an ordinary user owns too: controllers can
+ * only be handed down from a cgroup that holds no process (cgroups(7), "no internal processes"). See cgroup_base.c.
  * PID and START (place_start_time) name the owner for this boot, so that a sweep never takes a live round's.
  *
  * A leaf is used once. Since the fix of the race of fork against cgroup.kill (seen on 6.18) a birth by
@@ -46,17 +46,44 @@ const char *cgroup_resource_name(enum cgroup_resource resource);
 enum cgroup_generation { GENERATION_NONE, GENERATION_V2, GENERATION_V1 };
 const char *cgroup_generation_name(enum cgroup_generation generation);
 
+/* Where a round's cgroups may be made (cgroup_base.c). */
+struct cgroup_base {
+	char own[4096];		/* our own cgroup */
+	char path[4096];	/* BASE */
+	bool whole;		/* controllers can be handed down from there, or there are none */
+	bool crowded;		/* once its processes were moved to a leaf of it; systemd delegated it, so they are the owner's */
+};
+/* `scoped`: systemd made our own cgroup for us (scope.h); else, where systemd is there, only what it delegated is taken. */
+int cgroup_base_find(bool scoped, struct cgroup_base *ret_base, struct pr_error *error);
+/* Moves the processes of a crowded BASE into BASE/supervisor, where they stay. */
+int cgroup_base_empty(const char *path, struct pr_error *error);
+bool cgroup_has_controllers(const char *path);	/* one of ours, in cgroup.controllers */
+
 struct cgroup_tree {
 	char path[4096];			/* of the round's parent on the unified hierarchy */
 	int base;				/* directory descriptors; -1 where there is none */
 	int parent;
+	int home;				/* where the worker came from, and goes back to */
 	char name[64];				/* proctor-PID-START */
 	enum cgroup_generation generation[RESOURCE_COUNT];
+	struct pr_error why[RESOURCE_COUNT];	/* where generation is NONE: what was tried, and how it failed */
 	struct {
 		char path[4096];		/* of our parent in this v1 hierarchy */
 		int base, parent;
+		enum cgroup_resource first;	/* the first resource of the same hierarchy (they may be co-mounted) */
 	} v1[RESOURCE_COUNT];			/* used where generation is V1 */
 };
+
+/* What was tried with a cgroup: the same errno means another thing in each. */
+enum cgroup_act {
+	CGROUP_FIND = 1,	/* finding or opening our own cgroup */
+	CGROUP_MAKE = 2,	/* mkdir */
+	CGROUP_ENTER = 4,	/* writing to cgroup.procs */
+	CGROUP_HAND_DOWN = 8,	/* writing to cgroup.subtree_control */
+	CGROUP_LIMIT = 16,	/* writing a limit */
+};
+/* Adds to `error` what its code means there and what helps, where that is known. Returns -error->code (or 0). */
+int cgroup_remedy(enum cgroup_act act, struct pr_error *error);
 
 struct cgroup_limits {
 	uint64_t processes;	/* init counted by the caller; 0 is no limit */
@@ -64,14 +91,26 @@ struct cgroup_limits {
 	double cpus;		/* 0 is no limit */
 };
 
-/* Finds the places, sweeps what dead owners left, makes the round's parent and moves the caller into its own leaf. */
-int cgroup_tree_open(struct cgroup_tree *tree, unsigned *ret_swept, struct pr_error *error);
+/*
+ * Finds the places, sweeps what dead owners left, makes the round's parent and moves the caller into its own leaf.
+ * A host without a writable hierarchy is refused with a remedy; a controller that cannot be had is not (`why`).
+ */
+int cgroup_tree_open(struct cgroup_tree *tree, bool scoped, unsigned *ret_swept, struct pr_error *error);
+/* Moves the caller back to BASE and removes parent and leaf. */
+void cgroup_tree_close(struct cgroup_tree *tree);
+void cgroup_tree_init(struct cgroup_tree *tree);
+
+/*
+ * Finds the places, sweeps what dead owners left, makes the round's parent and moves the caller into its own leaf.
+ * A host without a writable hierarchy is refused with a remedy; a controller that cannot be had is not (`why`).
+ */
+int cgroup_tree_open(struct cgroup_tree *tree, bool scoped, unsigned *ret_swept, struct pr_error *error);
 /* Moves the caller back to BASE and removes parent and leaf. */
 void cgroup_tree_close(struct cgroup_tree *tree);
 void cgroup_tree_init(struct cgroup_tree *tree);
 
 struct cgroup_leaf {
-	char name[32];			/* rN */
+	char name[32];			/* rN, spareN */
 	int fd;				/* the v2 directory */
 	int events;			/* its cgroup.events, for POLLPRI; */
 	int v1[RESOURCE_COUNT];		/* the v1 directories, -1 where none */
@@ -79,8 +118,11 @@ struct cgroup_leaf {
 };
 
 void cgroup_leaf_init(struct cgroup_leaf *leaf);
-/* Makes the leaf's directories and writes its limits. On failure nothing is left. */
-int cgroup_leaf_make(struct cgroup_tree *tree, uint64_t number, const struct cgroup_limits *limits,
+/*
+ * Makes the leaf's directories, writes its limits and reads them back: one that does not stand is a failure.
+ * On failure nothing is left.
+ */
+int cgroup_leaf_make(struct cgroup_tree *tree, const char *name, const struct cgroup_limits *limits,
 		     struct cgroup_leaf *leaf, struct pr_error *error);
 /*
  * Enters the v1 directories; called by the newborn child at the barrier, while it is our code and has not forked
@@ -110,10 +152,12 @@ int cgroup_freeze(int fd, bool on);
 int cgroup_remove(int parent, const char *name, unsigned *ret_nested);
 int cgroup_leaf_remove(struct cgroup_tree *tree, struct cgroup_leaf *leaf, unsigned *ret_nested);
 
+/* The counts of a leaf begin at 0 with it: it is used once, so there is no start value to subtract. */
 struct cgroup_counts {
 	uint64_t pids_refused;		/* forks refused: pids.events "max" */
 	uint64_t memory_refused;	/* memory.events "max", v1 memory.failcnt */
-	uint64_t oom_kills;
+	uint64_t oom_kills;		/* by the leaf's own limit */
+	uint64_t host_oom_kills;	/* by a limit above it, or by the host's memory: not the candidate's doing */
 	uint64_t memory_bytes;		/* now */
 };
 void cgroup_leaf_counts(const struct cgroup_tree *tree, const struct cgroup_leaf *leaf, struct cgroup_counts *ret_counts);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/buffer.h"
 #include "core/base/io.h"
@@ -40,11 +41,20 @@ static void unescape(const char *from, size_t length, char *to, size_t size)
 }
 
 struct mount {
+	char device[32];
 	char root[4096];
 	char point[4096];
 };
 
-/* One line: id parent major:minor ROOT POINT options [tags] - TYPE source SUPEROPTIONS. */
+static bool is_word(const char *from, const char *end, const char *word)
+{
+	return (size_t)(end - from) == strlen(word) && memcmp(from, word, strlen(word)) == 0;
+}
+
+/*
+ * One line: id parent major:minor ROOT POINT options [tags] - TYPE source SUPEROPTIONS. `controller` NULL: a mount of
+ * cgroup2; "": of a v1 hierarchy; else of the v1 hierarchy that has it.
+ */
 static bool read_mount(const char *line, const char *end, const char *controller, struct mount *ret_mount)
 {
 	const char *field[6] = { line };
@@ -63,11 +73,11 @@ static bool read_mount(const char *line, const char *end, const char *controller
 	if (!type_end)
 		return false;
 	const char *options = memchr(type_end + 1, ' ', (size_t)(end - type_end - 1));
-	const char *wanted = controller ? "cgroup" : "cgroup2";
-	if ((size_t)(type_end - type) != strlen(wanted) || memcmp(type, wanted, strlen(wanted)) != 0)
+	if (!is_word(type, type_end, controller ? "cgroup" : "cgroup2"))
 		return false;
-	if (controller && (!options || !has_word(options + 1, end, controller)))
+	if (controller && controller[0] && (!options || !has_word(options + 1, end, controller)))
 		return false;
+	unescape(field[2], (size_t)(field[3] - 1 - field[2]), ret_mount->device, sizeof ret_mount->device);
 	unescape(field[3], (size_t)(field[4] - 1 - field[3]), ret_mount->root, sizeof ret_mount->root);
 	unescape(field[4], (size_t)(field[5] - 1 - field[4]), ret_mount->point, sizeof ret_mount->point);
 	return true;
@@ -98,15 +108,22 @@ int host_find_cgroup(const char *mountinfo, const char *cgroup, const char *cont
 		     struct pr_error *error)
 {
 	const char *what = controller ? controller : "cgroup2";
+	struct pr_error ours;
 	char path[4096];
+	if (!error)
+		error = &ours;
 	int r = own_path(cgroup, controller, path, sizeof path);
 	if (r < 0)
 		return pr_error_set(error, -r, "/proc/self/cgroup has no line for %s", what);
-	if (strncmp(path, "/..", 3) == 0)
-		return pr_error_set(error, EXDEV, "our cgroup %s is outside of our cgroup namespace", path);
+	if (strncmp(path, "/..", 3) == 0) {
+		pr_error_set(error, EXDEV, "our cgroup %s is outside of our cgroup namespace", path);
+		return pr_error_remedy(error, "start proctor from a process inside it: a container's own shell, not one that entered later");
+	}
 	size_t length = strlen(path);
-	if (length > 10 && strcmp(path + length - 10, " (deleted)") == 0)
-		return pr_error_set(error, ENOENT, "our cgroup %s was removed", path);
+	if (length > 10 && strcmp(path + length - 10, " (deleted)") == 0) {
+		pr_error_set(error, ENOENT, "our cgroup %s was removed", path);
+		return pr_error_remedy(error, "start proctor from a new shell");
+	}
 
 	bool mounted = false;
 	for (const char *line = mountinfo; line && *line;) {
@@ -125,9 +142,13 @@ int host_find_cgroup(const char *mountinfo, const char *cgroup, const char *cont
 		}
 		line = *end ? end + 1 : end;
 	}
-	if (mounted)
-		return pr_error_set(error, ENOENT, "no mount of %s shows our cgroup %s", what, path);
-	return pr_error_set(error, ENOENT, "no %s hierarchy is mounted here", what);
+	if (mounted) {
+		pr_error_set(error, ENOENT, "no mount of %s shows our cgroup %s", what, path);
+		return pr_error_remedy(error, "in a container: start it with --cgroupns=host, or mount cgroup2 anew inside it");
+	}
+	pr_error_set(error, ENOENT, "no %s hierarchy is mounted here", what);
+	return controller ? -ENOENT : pr_error_remedy(error, "mount one: mount -t cgroup2 none /sys/fs/cgroup/unified "
+						      "(a hybrid host), or boot with systemd.unified_cgroup_hierarchy=1");
 }
 
 int host_own_cgroup(const char *controller, char *ret_path, size_t size, struct pr_error *error)
@@ -143,6 +164,38 @@ int host_own_cgroup(const char *controller, char *ret_path, size_t size, struct 
 	if (!mountinfo.data || !cgroup.data)
 		return pr_error_set(error, ENOENT, "/proc/self/cgroup or mountinfo is empty");
 	return host_find_cgroup(mountinfo.data, cgroup.data, controller, ret_path, size, error);
+}
+
+bool host_has_systemd(void)
+{
+	struct stat status;
+	return lstat("/run/systemd/system", &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool is_listed(const struct host_hierarchy *list, size_t count, const char *device)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(list[i].device, device) == 0)
+			return true;
+	return false;
+}
+
+size_t host_hierarchies(const char *mountinfo, struct host_hierarchy list[static HOST_HIERARCHIES_MAX])
+{
+	size_t count = 0;
+	for (const char *line = mountinfo; line && *line && count < HOST_HIERARCHIES_MAX;) {
+		const char *end = strchrnul(line, '\n');
+		struct mount mount;
+		bool unified = read_mount(line, end, NULL, &mount);
+		if ((unified || read_mount(line, end, "", &mount)) && !is_listed(list, count, mount.device)) {
+			struct host_hierarchy *one = &list[count++];
+			memcpy(one->point, mount.point, sizeof one->point);
+			memcpy(one->device, mount.device, sizeof one->device);
+			one->unified = unified;
+		}
+		line = *end ? end + 1 : end;
+	}
+	return count;
 }
 
 uid_t host_own_uid(void)

@@ -55,17 +55,56 @@ static int open_lock(char *path, size_t size, struct pr_error *error)
 	return fd < 0 ? pr_error_errno(error, errno, "opening %s", path) : fd;
 }
 
+/* Is all of [base, base + count) an id of this user namespace? In the first one everything is. */
+static bool is_mapped(const char *file, unsigned long base, unsigned long count)
+{
+	_cleanup_buffer_ struct buffer text = BUFFER_INIT;
+	if (io_read_file(AT_FDCWD, file, 65536, &text) < 0 || !text.data)
+		return false;
+	for (const char *line = text.data; *line;) {
+		const char *end = strchrnul(line, '\n');
+		unsigned long inside, outside, length;
+		if (sscanf(line, "%lu %lu %lu", &inside, &outside, &length) == 3 && base >= inside && base + count <= inside + length)
+			return true;
+		line = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+/* Root's own, clear of what is given to users and to systemd. */
+static int find_free(uid_t *ret_base, struct pr_error *error)
+{
+	uid_t base = ROOT_BASE;
+	unsigned count = 2 * ROOT_PAIRS, i = 0;
+	while (i < ROOT_TRIES && (touches("/etc/subuid", base, count) || touches("/etc/subgid", base, count))) {
+		base += count;
+		i++;
+	}
+	if (i == ROOT_TRIES) {
+		pr_error_set(error, EADDRINUSE, "no boundary: the user ids %u to %u are all given to users in /etc/subuid or /etc/subgid",
+			     ROOT_BASE, base - 1);
+		return pr_error_remedy(error, "leave some %u ids from there on free", count);
+	}
+	if (!is_mapped("/proc/self/uid_map", base, count) || !is_mapped("/proc/self/gid_map", base, count)) {
+		pr_error_set(error, EPERM, "no boundary: this user namespace has no user ids %u to %u, which runs would get", base,
+			     base + count - 1);
+		return pr_error_remedy(error, "run proctor on the host as an ordinary user, or start the container with --userns=host");
+	}
+	*ret_base = base;
+	return 0;
+}
+
 int id_range_open(struct id_range *range, unsigned outer_count, struct pr_error *error)
 {
 	char path[128];
-	uid_t base = outer_count ? 1 : ROOT_BASE;
+	uid_t base = 1;
 	unsigned pairs = outer_count ? outer_count / 2 : ROOT_PAIRS;
 
 	*range = (struct id_range){ .lock = -1 };
-	for (unsigned i = 0; !outer_count && i < ROOT_TRIES; i++) {
-		if (!touches("/etc/subuid", base, 2ul * pairs) && !touches("/etc/subgid", base, 2ul * pairs))
-			break;
-		base += 2 * pairs;
+	if (!outer_count) {
+		int r = find_free(&base, error);
+		if (r < 0)
+			return r;
 	}
 	int lock = open_lock(path, sizeof path, error);
 	if (lock < 0)
@@ -105,7 +144,8 @@ int id_range_take(struct id_range *range, uid_t *ret_base, struct pr_error *erro
 		*ret_base = range->base + 2 * pair;
 		return 0;
 	}
-	return pr_error_set(error, EAGAIN, "all %u id pairs of the range are in use", range->pairs);
+	pr_error_set(error, EAGAIN, "all %u pairs of user ids are in use by other runs of this user", range->pairs);
+	return pr_error_remedy(error, "fewer at a time, or a larger range in /etc/subuid and /etc/subgid");
 }
 
 void id_range_give_back(struct id_range *range, uid_t base)

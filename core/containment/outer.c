@@ -7,11 +7,16 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "core/base/buffer.h"
 #include "core/base/io.h"
+#include "core/containment/program.h"
 
 struct subordinate {
 	unsigned long first, count;
@@ -41,32 +46,48 @@ static int find_range(const char *file, struct subordinate *ret_range, struct pr
 			       entry ? entry->pw_name : number);
 }
 
+/* Set-user-ID root, or with the capability that some distributions give it in place of that. */
+static bool is_privileged(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && (((status.st_mode & S_ISUID) && status.st_uid == 0) ||
+					    getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+/* Looked for after it failed: what was tried counts, and these are the reasons it can have had. */
+static int explain_mapper(const char *program, const char *said, const struct subordinate *range, struct pr_error *error)
+{
+	char path[4096], unreadable[4096];
+	if (program_find(program, path, unreadable, sizeof path) < 0) {
+		pr_error_set(error, ENOENT, "no boundary: the program %s is not there (PATH is %.200s%s%.200s)", program,
+			     getenv("PATH") ? getenv("PATH") : "not set", unreadable[0] ? "; not to be searched: " : "", unreadable);
+		return pr_error_remedy(error, "as root: apt-get install uidmap%s", unreadable[0] ? "; or set PATH" : "");
+	}
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
+		pr_error_set(error, EPERM, "no boundary: %s cannot become root here: this process has no_new_privs", path);
+		return pr_error_remedy(error, "start proctor outside of the sandbox or service that set it (NoNewPrivileges=)");
+	}
+	if (!is_privileged(path)) {
+		pr_error_set(error, EPERM, "no boundary: %s is not set-user-ID root, so it may map nothing", path);
+		return pr_error_remedy(error, "as root: chmod u+s %s (its package, uidmap, has it so)", path);
+	}
+	pr_error_set(error, EPERM, "no boundary: %s did not map the range %lu:%lu: %s", path, range->first, range->count,
+		     said[0] ? said : "it said nothing");
+	return pr_error_remedy(error, "the range must be this user's own in /etc/subuid and /etc/subgid, and the file system that holds "
+			       "%s not mounted nosuid", program);
+}
+
 /* newuidmap PID 0 OWN 1 1 FIRST COUNT */
 static int run_mapper(const char *program, pid_t target, unsigned own, const struct subordinate *range, struct pr_error *error)
 {
-	char pid_text[32], own_text[32], first[32], count[32];
+	char pid_text[32], own_text[32], first[32], count[32], said[256];
 	snprintf(pid_text, sizeof pid_text, "%ld", (long)target);
 	snprintf(own_text, sizeof own_text, "%u", own);
 	snprintf(first, sizeof first, "%lu", range->first);
 	snprintf(count, sizeof count, "%lu", range->count);
-	pid_t pid = fork();
-	if (pid < 0)
-		return pr_error_errno(error, errno, "starting %s", program);
-	if (pid == 0) {
-		execlp(program, program, pid_text, "0", own_text, "1", "1", first, count, (char *)NULL);
-		_exit(errno == ENOENT ? 127 : 126);
-	}
-	int status;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return 0;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-		pr_error_set(error, ENOENT, "no boundary: the program %s is not there", program);
-		return pr_error_remedy(error, "as root: apt-get install uidmap");
-	}
-	pr_error_set(error, EPERM, "no boundary: %s did not map the range %lu:%lu", program, range->first, range->count);
-	return pr_error_remedy(error, "it must be set-user-ID root, and the range this user's own in /etc/subuid and /etc/subgid");
+	char *argv[] = { (char *)program, pid_text, (char *)"0", own_text, (char *)"1", (char *)"1", first, count, NULL };
+	int status = program_run(argv, said, sizeof said);
+	return status == 0 ? 0 : explain_mapper(program, said, range, error);
 }
 
 /* The mapping is written from outside: by a child that stayed in the old namespace. */
@@ -81,6 +102,17 @@ static int map_from_outside(int ready, int done, const struct subordinate *uids,
 		r = run_mapper("newgidmap", getppid(), getgid(), gids, &error);
 	io_write_all(done, &error, sizeof error);
 	return r < 0;
+}
+
+static int explain_unshare(int code, struct pr_error *error)
+{
+	pr_error_errno(error, code, "no boundary: taking a user namespace");
+	if (code == ENOSPC)
+		return pr_error_remedy(error, "as root: sysctl user.max_user_namespaces=10000 (it is used up, or 0)");
+	if (code == ENOSYS || code == EINVAL)
+		return pr_error_remedy(error, "a kernel with CONFIG_USER_NS has them");
+	return pr_error_remedy(error, "as root: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
+			       "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a container: another seccomp profile");
 }
 
 static int enter(const struct subordinate *uids, const struct subordinate *gids, struct pr_error *error)
@@ -99,9 +131,7 @@ static int enter(const struct subordinate *uids, const struct subordinate *gids,
 	close(done[1]);
 	int r = 0;
 	if (unshare(CLONE_NEWUSER) < 0) {
-		r = pr_error_errno(error, errno, "no boundary: taking a user namespace");
-		pr_error_remedy(error, "sysctl kernel.unprivileged_userns_clone=1 (Debian), "
-				"kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), user.max_user_namespaces above 0");
+		r = explain_unshare(errno, error);
 	} else if (write(ready[1], "r", 1) != 1) {
 		r = pr_error_errno(error, errno, "asking for the id maps");
 	}
@@ -117,6 +147,26 @@ static int enter(const struct subordinate *uids, const struct subordinate *gids,
 	while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
 		;
 	return r;
+}
+
+/*
+ * AppArmor may give us the namespace and take every capability in it away (kernel.apparmor_restrict_unprivileged_userns,
+ * Ubuntu from 23.10 on): only an act that needs one shows it.
+ */
+int outer_check(struct pr_error *error)
+{
+	const char *what = "taking a mount namespace";
+	int r = unshare(CLONE_NEWNS);
+	if (r == 0) {
+		what = "mounting";
+		r = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
+	}
+	/* Another errno is none of rights; template_prepare meets it again and says what it is. */
+	if (r == 0 || (errno != EPERM && errno != EACCES))
+		return 0;
+	pr_error_errno(error, errno, "no boundary: the user namespace is there, but gives no rights: %s", what);
+	return pr_error_remedy(error, "as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for "
+			       "proctor-worker with `userns,` (docs/hosts.md)");
 }
 
 int outer_enter(char **argv, struct pr_error *error)

@@ -15,4 +15,7 @@
  */
 int outer_enter(char **argv, struct pr_error *error);
 
+/* In the namespace: do its capabilities work? Leaves the caller in a mount namespace of its own. */
+int outer_check(struct pr_error *error);
+
 #endif

@@ -20,6 +20,7 @@
 #include "core/containment/dryrun.h"
 #include "core/containment/facts.h"
 #include "core/containment/outer.h"
+#include "core/containment/scope.h"
 #include "core/containment/serve.h"
 #include "core/containment/stop.h"
 #include "core/containment/template.h"
@@ -68,7 +69,13 @@ static int load_image(struct pr_error *error)
 	return fd < 0 ? pr_error_errno(error, -fd, "copying %s into memory", path) : fd;
 }
 
-static int worker_open(struct worker *worker, unsigned outer_count, unsigned *ret_swept, struct pr_error *error)
+/* What the worker was told about itself when it executed itself anew. */
+struct start {
+	unsigned outer_count;	/* ids of the outer namespace (outer.h); 0: there is none */
+	const char *unit;	/* our scope (scope.h), or NULL */
+};
+
+static int worker_open(struct worker *worker, const struct start *start, unsigned *ret_swept, struct pr_error *error)
 {
 	memset(worker, 0, sizeof *worker);
 	worker->image = worker->null = -1;
@@ -83,10 +90,10 @@ static int worker_open(struct worker *worker, unsigned outer_count, unsigned *re
 		return pr_error_errno(error, -worker->landlock_abi, "asking for Landlock's ABI");
 	r = seccomp_build(&worker->filter, error);
 	if (r == 0)
-		r = id_range_open(&worker->ids, outer_count, error);
+		r = id_range_open(&worker->ids, start->outer_count, error);
 	/* Cgroups before the cover of template.h: they are looked for by path. */
 	if (r == 0)
-		r = cgroup_tree_open(&worker->tree, ret_swept, error);
+		r = cgroup_tree_open(&worker->tree, start->unit != NULL, ret_swept, error);
 	return r < 0 ? r : template_prepare(error);
 }
 
@@ -150,14 +157,14 @@ static void print_text(const struct worker *worker)
 
 enum mode { MODE_SERVE, MODE_PROBE_TEXT, MODE_PROBE_JSON };
 
-static int work(enum mode mode, int socket, unsigned outer_count)
+static int work(enum mode mode, int socket, const struct start *start)
 {
 	struct pr_error error = { 0 };
 	struct worker worker;
 	unsigned swept = 0;
 	double dry_run_ms = 0;
 
-	int r = worker_open(&worker, outer_count, &swept, &error);
+	int r = worker_open(&worker, start, &swept, &error);
 	if (r == 0)
 		r = dryrun(&worker, &dry_run_ms, &error);
 	if (r == 0 && mode == MODE_SERVE)
@@ -181,19 +188,56 @@ static int stop_command(const char *directory)
 	return EXIT_REFUSED;
 }
 
+/* Options that we gave ourselves; returns how many words they are. */
+static int read_start(int argc, char **argv, struct start *start)
+{
+	int taken = 0;
+	for (; argc - taken >= 3; taken += 2) {
+		if (strcmp(argv[taken + 1], "--outer") == 0)
+			start->outer_count = (unsigned)strtoul(argv[taken + 2], NULL, 10);
+		else if (strcmp(argv[taken + 1], "--scoped") == 0)
+			start->unit = argv[taken + 2];
+		else
+			break;
+	}
+	return taken;
+}
+
+/*
+ * A cgroup that we may use, then the outer namespace: each executes this program anew and does nothing where it has, or
+ * where it is not needed.
+ */
+static int find_place(char **arguments, const struct start *start, struct pr_error *error)
+{
+	struct cgroup_base base;
+	if (start->unit && !start->outer_count) {
+		int r = scope_check(start->unit, error);
+		if (r < 0)
+			return r;
+	} else if (!start->outer_count && (cgroup_base_find(false, &base, error) < 0 || !base.whole)) {
+		struct pr_error asked = { 0 };
+		int found = -error->code;
+		if (scope_enter(arguments, &asked) < 0)
+			*error = asked;
+		/* A kill boundary alone is better than nothing, and its missing limits are said. */
+		if (found < 0)
+			return -error->code;
+	}
+	*error = (struct pr_error){ 0 };
+	return start->outer_count ? outer_check(error) : outer_enter(arguments, error);
+}
+
 int main(int argc, char **argv)
 {
-	unsigned outer_count = 0;
+	struct start start = { 0 };
 	char **arguments = argv;
 	/* What our parent ignored (nohup, a CI runner) no candidate may inherit; SIGPIPE is init's to set back. */
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
-	if (argc >= 3 && strcmp(argv[1], "--outer") == 0) {
-		outer_count = (unsigned)strtoul(argv[2], NULL, 10);
-		argv += 2;
-		argc -= 2;
-	}
+	int taken = read_start(argc, argv, &start);
+	argv += taken;
+	argc -= taken;
 	bool serving = argc == 3 && strcmp(argv[1], "--serve") == 0;
 	bool json = argc == 3 && strcmp(argv[2], "--json") == 0;
 	bool probing = (argc == 2 || json) && strcmp(argv[1], "--probe") == 0;
@@ -206,8 +250,7 @@ int main(int argc, char **argv)
 
 	int socket = serving ? atoi(argv[2]) : -1;
 	struct pr_error error = { 0 };
-	/* After --outer we are 0 of the outer namespace already, and this does nothing. */
-	if (outer_enter(arguments, &error) < 0)
+	if (find_place(arguments, &start, &error) < 0)
 		return refuse(socket, &error);
 	raise_descriptors();
 	int placed = reserve_descriptors(socket);
@@ -215,5 +258,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "proctor-worker: descriptor %d: %s\n", socket, strerror(-placed));
 		return EXIT_REFUSED;
 	}
-	return work(serving ? MODE_SERVE : json ? MODE_PROBE_JSON : MODE_PROBE_TEXT, serving ? placed : -1, outer_count);
+	return work(serving ? MODE_SERVE : json ? MODE_PROBE_JSON : MODE_PROBE_TEXT, serving ? placed : -1, &start);
 }

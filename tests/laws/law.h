@@ -28,7 +28,7 @@ struct law {
 	void (*judge)(const struct worker_start *how, struct verdict *verdict);
 };
 
-extern const struct law kill_laws[], birth_laws[], bounds_laws[], evidence_laws[], environment_laws[], output_laws[], layer_laws[],
+extern const struct law kill_laws[], birth_laws[], bounds_laws[], evidence_laws[], environment_laws[], output_laws[], layer_laws[], resource_laws[],
 	collector_laws[];
 
 void law_holds(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -15,7 +15,7 @@
 #include <fcntl.h>
 
 static const struct law *const families[] = { kill_laws, birth_laws, bounds_laws, evidence_laws, environment_laws,
-					      output_laws, layer_laws, collector_laws };
+					      output_laws, layer_laws, resource_laws, collector_laws };
 
 static void __attribute__((format(printf, 3, 0))) write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
 {
@@ -129,6 +129,11 @@ int main(int argc, char **argv)
 		skip_program("law %s goes unverified: %s", law->id, event_text(refused, "message"));
 	if (worker && strcmp(law->guard, "landlock") == 0 && event_number(worker_ready(worker), "landlock_abi") == 0)
 		skip_program("law %s goes unverified: this kernel has no active Landlock", law->id);
+	const char *resource = strcmp(law->guard, "memory-limit") == 0 ? "memory" : strcmp(law->guard, "cpu-limit") == 0 ? "cpu" : NULL;
+	struct json_object *limits = NULL;
+	if (worker && resource && json_object_object_get_ex(worker_ready(worker), "limits", &limits) &&
+	    strcmp(event_text(limits, resource), "none") == 0)
+		skip_program("law %s goes unverified: no %s controller is to be had here", law->id, resource);
 	worker_free(worker);
 
 	char without[64];
