@@ -322,10 +322,10 @@ static int await_exec(struct birth *birth, int status, struct pr_error *error)
 	}
 }
 
-static int open_namespace(pid_t pid)
+static int open_namespace(pid_t pid, const char *name)
 {
 	char path[64];
-	snprintf(path, sizeof path, "/proc/%ld/ns/user", (long)pid);
+	snprintf(path, sizeof path, "/proc/%ld/ns/%s", (long)pid, name);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -339,9 +339,12 @@ static int prepare_child(struct birth *birth, struct pr_error *error)
 	int r = ids_map(birth->pid, birth->ids, error);
 	if (r < 0)
 		return r;
-	birth->kept_namespace = open_namespace(birth->pid);
+	birth->kept_namespace = open_namespace(birth->pid, "user");
 	if (birth->kept_namespace < 0)
 		return pr_error_errno(error, -birth->kept_namespace, "opening the newborn's user namespace");
+	/* Without them all is well, only slower. */
+	birth->slow[SLOW_MOUNTS] = open_namespace(birth->pid, "mnt");
+	birth->slow[SLOW_NETWORK] = open_namespace(birth->pid, "net");
 	return 0;
 }
 
@@ -362,6 +365,8 @@ int birth_start(struct birth *birth, struct pr_error *error)
 	int go[2], status[2];
 	birth->pid = 0;
 	birth->pidfd = birth->kept_workspace = birth->kept_namespace = -1;
+	for (int i = 0; i < SLOW_NAMESPACES; i++)
+		birth->slow[i] = -1;
 	birth->stage = "clone3";
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return pr_error_errno(error, errno, "making a pipe");

@@ -8,7 +8,7 @@
  *     go byte                           -->    v1 cgroups, ids, PDEATHSIG, cgroup namespace, network, mounts
  *     <-- detached workspace mount             (SCM_RIGHTS on the status socket)
  *                                              landlock, privileges, seccomp, descriptors
- *     <-- end of file: the exec worked         execve(proctor-init)
+ *     <-- end of file: the exec worked         execve(proctor-init), which waits for its order (report.h)
  *     <-- {stage, errno}: it did not
  *
  * On x86-64 the child shares our memory on a stack of its own (CLONE_VM without CLONE_VFORK: the worker must
@@ -27,7 +27,13 @@
 
 enum birth_kind { BIRTH_RUN, BIRTH_COLLECTOR };
 
-/* Where the descriptors stand when proctor-init begins. */
+/*
+ * Namespaces that take long to take down, which the last process to leave them would do on its way out: the worker holds
+ * them until it has told of the end.
+ */
+enum slow_namespace { SLOW_MOUNTS, SLOW_NETWORK, SLOW_NAMESPACES };
+
+/* Where the descriptors stand when proctor-init begins; the stream of a run comes with its order (report.h). */
 enum init_descriptor { INIT_REPORT = 3, INIT_STREAM = 4, INIT_WORKSPACE = 5 };
 
 struct birth {
@@ -42,7 +48,7 @@ struct birth {
 	int image;			/* proctor-init, as a sealed memory file */
 	int standard[3];		/* 0, 1 and 2 of the program */
 	int report;			/* INIT_REPORT; -1 none */
-	int stream;			/* INIT_STREAM: the subject to read, or the stream to write; -1 none */
+	int stream;			/* INIT_STREAM: what a collector writes; -1 none */
 	char *const *argv;
 	char *const *envp;
 
@@ -51,6 +57,7 @@ struct birth {
 	int pidfd;
 	int kept_workspace;		/* a detached mount (BIRTH_RUN) */
 	int kept_namespace;		/* the user namespace (BIRTH_RUN) */
+	int slow[SLOW_NAMESPACES];	/* (BIRTH_RUN); -1 */
 	const char *stage;		/* where it failed */
 };
 

@@ -1,22 +1,26 @@
 /*
  * proctor-init: our program inside a boundary; static, pid 1 of its pid namespace, behind every layer.
  *
- *   proctor-init init  SUBJECT CWD -- COMMAND...    unpacks the subject (SUBJECT "1"), starts the command as the
- *                                                   candidate's id, reports its end, and stays until it is killed:
- *                                                   its own exit would kill the rest before it was counted
+ *   proctor-init init                               waits for its order (report.h), unpacks the subject, starts the
+ *                                                   command as the candidate's id, reports its end, and stays until it
+ *                                                   is killed where anything else lives: its own exit would kill the
+ *                                                   rest before it was counted
  *   proctor-init collect GLOB...                    walks the workspace at INIT_WORKSPACE into INIT_STREAM
  *   proctor-init prober ...                         the worker's dry run, in a candidate's place (prober.h)
  *
- * It trusts its arguments (the worker's) and nothing else. It keeps no descriptor and no capability that the
+ * It trusts its arguments and its order (the worker's) and nothing else. It keeps no descriptor and no capability that the
  * candidate could get at, installs no signal handler (a pid 1 without one cannot be signalled from inside) and is
- * not dumpable. The environment it was started with is the candidate's, whole.
+ * not dumpable.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -36,8 +40,20 @@
 #define OPEN_FILES 65536
 #define PENDING_SIGNALS 1024
 #define COLLECT_FAILED 70	/* exit status: the stream could not be written whole */
+#define CHILD_STACK 65536
 
-extern char **environ;
+struct command {
+	const char *directory;	/* relative to the workspace */
+	char **arguments;
+	char **environment;	/* the candidate's, whole */
+	bool subject;		/* there is one at INIT_STREAM */
+};
+
+static void send_report(const struct report *report)
+{
+	while (send(INIT_REPORT, report, sizeof *report, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
 
 static void tell(enum report_kind kind, int value, const char *step)
 {
@@ -46,8 +62,7 @@ static void tell(enum report_kind kind, int value, const char *step)
 		size_t length = strlen(step);
 		memcpy(report.step, step, length < sizeof report.step ? length : sizeof report.step - 1);
 	}
-	while (send(INIT_REPORT, &report, sizeof report, MSG_NOSIGNAL) < 0 && errno == EINTR)
-		;
+	send_report(&report);
 }
 
 static _Noreturn void wait_to_be_killed(void)
@@ -171,36 +186,26 @@ static void unpack_subject(void)
 
 /* --- the command ------------------------------------------------------------------------------------ */
 
-/* The candidate's environment: ours, less what the test build hands on to us alone. */
-static void strip_environment(void)
+static const char *search_path(char *const *environment)
 {
-	const char *handed = guard_environment();
-	char **to = environ;
-	for (char **from = environ; *from; from++)
-		if (*from != handed)
-			*to++ = *from;
-	*to = NULL;
-}
-
-static const char *search_path(void)
-{
-	for (char **entry = environ; *entry; entry++)
-		if (strncmp(*entry, "PATH=", 5) == 0)
-			return *entry + 5;
+	for (; *environment; environment++)
+		if (strncmp(*environment, "PATH=", 5) == 0)
+			return *environment + 5;
 	return DEFAULT_PATH;
 }
 
 /* execvp(3) without its shell for scripts that have no first line: ENOEXEC is told as it is. */
-static int exec_command(char *const *argv)
+static int exec_command(const struct command *command)
 {
+	char *const *argv = command->arguments;
 	char path[4096];
 	int kept = ENOENT;
 
 	if (strchr(argv[0], '/')) {
-		execve(argv[0], argv, environ);
+		execve(argv[0], argv, command->environment);
 		return -errno;
 	}
-	const char *at = search_path();
+	const char *at = search_path(command->environment);
 	for (;;) {
 		size_t length = strcspn(at, ":");
 		/* An empty member is the working directory: the candidate's, so it is not looked at. */
@@ -208,7 +213,7 @@ static int exec_command(char *const *argv)
 			memcpy(path, at, length);
 			path[length] = '/';
 			memcpy(path + length + 1, argv[0], strlen(argv[0]) + 1);
-			execve(path, argv, environ);
+			execve(path, argv, command->environment);
 			if (errno != ENOENT && errno != ENOTDIR)
 				kept = errno;
 		}
@@ -218,13 +223,18 @@ static int exec_command(char *const *argv)
 	}
 }
 
-static _Noreturn void run_command(int status, const char *directory, char *const *argv)
+struct child {
+	const struct command *command;
+	int status;		/* the write end of the status pipe */
+};
+
+/* In the child, which shares our memory: what it changes there is on its own stack. */
+static int run_command(void *argument)
 {
-	/* Asked now: stripping the environment takes the switch away with it. */
-	bool tell_failure = guard_holds(GUARD_EXEC_STATUS);
+	const struct child *child = argument;
 	/* A session of its own, and no terminal to take (setsid(2)). */
 	setsid();
-	int r = dup2(status, INIT_REPORT) < 0 ? -errno : 0;
+	int r = dup2(child->status, INIT_REPORT) < 0 ? -errno : 0;
 	if (r == 0)
 		fcntl(INIT_REPORT, F_SETFD, FD_CLOEXEC);
 	if (r == 0 && guard_holds(GUARD_DESCRIPTORS) && syscall(SYS_close_range, INIT_REPORT + 1, ~0u, 0) < 0)
@@ -234,30 +244,31 @@ static _Noreturn void run_command(int status, const char *directory, char *const
 	if (r == 0)
 		r = enter_candidate_id();
 	umask(022);
-	if (r == 0 && (chdir(WORKSPACE_PATH) < 0 || chdir(directory) < 0))
+	if (r == 0 && (chdir(WORKSPACE_PATH) < 0 || chdir(child->command->directory) < 0))
 		r = -errno;
-	if (r == 0) {
-		strip_environment();
-		r = exec_command(argv);
-	}
+	if (r == 0)
+		r = exec_command(child->command);
 	int code = -r;
-	if (tell_failure)
+	if (guard_holds(GUARD_EXEC_STATUS))
 		while (write(INIT_REPORT, &code, sizeof code) < 0 && errno == EINTR)
 			;
 	_exit(127);
 }
 
-/* Starts the command and learns over a close-on-exec pipe whether its exec worked (K6). */
-static pid_t start_command(const char *directory, char *const *argv)
+/*
+ * Starts the command and learns over a close-on-exec pipe whether its exec worked (K6). Until then the child shares our
+ * memory and we stand still (CLONE_VFORK): nothing is copied that the exec would throw away.
+ */
+static pid_t start_command(const struct command *command)
 {
+	static char stack[CHILD_STACK] __attribute__((aligned(64)));
 	int status[2];
 	if (pipe2(status, O_CLOEXEC) < 0)
 		give_up(errno, "pipe");
-	pid_t pid = fork();
+	struct child child = { .command = command, .status = status[1] };
+	pid_t pid = clone(run_command, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
 	if (pid < 0)
-		give_up(errno, "fork");
-	if (pid == 0)
-		run_command(status[1], directory, argv);
+		give_up(errno, "clone");
 	close(status[1]);
 	/* From here on there is nothing left to be had from us. */
 	int r = drop_everything();
@@ -277,24 +288,98 @@ static pid_t start_command(const char *directory, char *const *argv)
 	return pid;
 }
 
-static _Noreturn void run_init(const char *subject, const char *directory, char *const *argv)
+/*
+ * The command ended. Whoever lives in our pid namespace has us for a parent, or one that lives: where we have no child,
+ * nobody is left, and there is nothing to wait for. __WALL: children of every kind (wait(2)).
+ */
+static _Noreturn void end_command(int status)
 {
-	if (subject[0] == '1')
+	pid_t pid;
+	do
+		pid = waitpid(-1, NULL, WNOHANG | __WALL);
+	while (pid > 0 || (pid < 0 && errno == EINTR));
+	struct report report = { .kind = REPORT_EXITED, .value = status, .alone = pid < 0 && errno == ECHILD };
+	send_report(&report);
+	if (report.alone)
+		_exit(0);
+	wait_to_be_killed();
+}
+
+/* Waits for it; the worker's end is ours. */
+static ssize_t receive_order(struct order *order, int fds[static ORDER_DESCRIPTORS])
+{
+	union {
+		char bytes[CMSG_SPACE(ORDER_DESCRIPTORS * sizeof(int))];
+		struct cmsghdr header;
+	} control;
+	struct iovec part = { .iov_base = order, .iov_len = sizeof *order };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+	ssize_t n;
+	do
+		n = recvmsg(INIT_REPORT, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		_exit(1);
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (n != sizeof *order || !header || header->cmsg_type != SCM_RIGHTS)
+		return -1;
+	size_t bytes = header->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(header), bytes);
+	return (ssize_t)(bytes / sizeof(int));
+}
+
+/* The vector of `count` texts from `*at` on, which moves behind them. */
+static char **take_texts(char **at, uint32_t count)
+{
+	char **texts = calloc((size_t)count + 1, sizeof *texts);
+	if (!texts)
+		give_up(ENOMEM, "reading the command");
+	for (uint32_t i = 0; i < count; i++) {
+		texts[i] = *at;
+		*at += strlen(*at) + 1;
+	}
+	return texts;
+}
+
+/* With it come the standard streams, and with them the subject, to the places where init wants them. */
+static void take_order(struct command *ret_command)
+{
+	struct order order;
+	int fds[ORDER_DESCRIPTORS];
+	ssize_t count = receive_order(&order, fds);
+	if (count < ORDER_SUBJECT)
+		give_up(EPROTO, "reading the order");
+	char *texts = mmap(NULL, order.bytes, PROT_READ, MAP_PRIVATE, fds[ORDER_TEXTS], 0);
+	if (texts == MAP_FAILED)
+		give_up(errno, "reading the command");
+	ret_command->directory = texts;
+	texts += strlen(texts) + 1;
+	ret_command->arguments = take_texts(&texts, order.arguments);
+	ret_command->environment = take_texts(&texts, order.environment);
+	ret_command->subject = count > ORDER_SUBJECT;
+	if (dup2(fds[ORDER_STDOUT], STDOUT_FILENO) < 0 || dup2(fds[ORDER_STDERR], STDERR_FILENO) < 0 ||
+	    (ret_command->subject && fds[ORDER_SUBJECT] != INIT_STREAM && dup2(fds[ORDER_SUBJECT], INIT_STREAM) < 0))
+		give_up(errno, "placing the streams");
+}
+
+static _Noreturn void run_init(void)
+{
+	struct command command;
+	take_order(&command);
+	if (command.subject)
 		unpack_subject();
 	if (guard_holds(GUARD_DESCRIPTORS))
 		syscall(SYS_close_range, INIT_STREAM, ~0u, 0);
-	pid_t command = start_command(directory, argv);
+	pid_t pid = start_command(&command);
 	/* Its output must end when the candidate's does, so init lets go of it. */
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
 	for (;;) {
-		int status;
-		pid_t pid = waitpid(-1, &status, 0);
-		if (pid == command) {
-			tell(REPORT_EXITED, status, NULL);
-			wait_to_be_killed();
-		}
-		if (pid < 0 && errno != EINTR)
+		int ended;
+		pid_t gone = waitpid(-1, &ended, 0);
+		if (gone == pid)
+			end_command(ended);
+		if (gone < 0 && errno != EINTR)
 			give_up(errno, "waiting for the command");
 	}
 }
@@ -332,8 +417,8 @@ int main(int argc, char **argv)
 	reset_signals();
 	/* exec made us dumpable again: /proc/1/mem must not open for the candidate (prctl(2)). */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (argc >= 6 && strcmp(argv[1], "init") == 0 && strcmp(argv[4], "--") == 0)
-		run_init(argv[2], argv[3], argv + 5);
+	if (argc == 2 && strcmp(argv[1], "init") == 0)
+		run_init();
 	if (argc >= 2 && strcmp(argv[1], "collect") == 0)
 		return run_collect((const char *const *)argv + 2, (size_t)argc - 2);
 	return 64;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -13,10 +14,12 @@
 #include "core/base/io.h"
 #include "core/containment/kill.h"
 #include "core/containment/report.h"
+#include "core/containment/spare.h"
 #include "core/containment/template.h"
 
 #define DRAIN_NS (30 * NS_PER_S)	/* K7 */
 #define REAP_MS 1000
+#define DISCARD_NS (2 * NS_PER_S)
 #define TMP_BYTES (UINT64_C(512) << 20)
 #define SHM_BYTES (UINT64_C(256) << 20)
 #define CANDIDATE_EXTRA_PROCESSES 1	/* init */
@@ -69,6 +72,14 @@ static void pair_give_back(struct worker *worker, struct id_pair *pair)
 	free(pair);
 }
 
+void run_forget_namespaces(struct run *run)
+{
+	for (int i = 0; i < SLOW_NAMESPACES; i++) {
+		cleanup_close(&run->slow[i]);
+		run->slow[i] = -1;
+	}
+}
+
 static void run_release(struct worker *worker, struct run *run)
 {
 	cgroup_leaf_release(&run->leaf);
@@ -76,6 +87,7 @@ static void run_release(struct worker *worker, struct run *run)
 	cleanup_close(&run->report);
 	cleanup_close(&run->workspace);
 	cleanup_close(&run->user_namespace);
+	run_forget_namespaces(run);
 	pair_give_back(worker, run->ids);
 	free(run);
 }
@@ -117,27 +129,21 @@ static struct cgroup_limits leaf_limits(const struct run_request *request)
 	return limits;
 }
 
-#define INIT_ARGUMENTS 8
+#define INIT_ARGUMENTS 2
 
-/* proctor-init's arguments; the vector is the caller's, its strings are borrowed. */
+/* proctor-init's arguments; the vector is the caller's, its strings are borrowed. A run's command comes by order. */
 static char **init_arguments(const struct run_request *request)
 {
+	bool collect = request->kind == BIRTH_COLLECTOR;
 	size_t count = 0;
-	while (request->argv && request->argv[count])
+	while (collect && request->argv && request->argv[count])
 		count++;
-	char **argv = calloc(count + INIT_ARGUMENTS, sizeof *argv);
+	char **argv = calloc(count + INIT_ARGUMENTS + 1, sizeof *argv);
 	size_t used = 0;
 	if (!argv)
 		return NULL;
 	argv[used++] = (char *)"proctor-init";
-	if (request->kind == BIRTH_COLLECTOR) {
-		argv[used++] = (char *)"collect";
-	} else {
-		argv[used++] = (char *)"init";
-		argv[used++] = (char *)(request->stream >= 0 ? "1" : "0");
-		argv[used++] = request->directory;
-		argv[used++] = (char *)"--";
-	}
+	argv[used++] = (char *)(collect ? "collect" : "init");
 	for (size_t i = 0; i < count; i++)
 		argv[used++] = request->argv[i];
 	return argv;
@@ -145,34 +151,48 @@ static char **init_arguments(const struct run_request *request)
 
 extern char **environ;
 
-/* The candidate's environment alone (E7); a test build hands its switches on to proctor-init, which strips them. */
-static char **init_environment(const struct run_request *request)
+static int add_texts(struct buffer *texts, char *const *strings, uint32_t *count)
 {
-	size_t count = 0, inherited = 0;
-	while (request->environment && request->environment[count])
-		count++;
-	if (!guard_holds(GUARD_SEALED_ENVIRONMENT))
-		while (environ[inherited])
-			inherited++;
-	char **environment = calloc(count + inherited + 2, sizeof *environment);
-	size_t used = 0;
-	if (!environment)
-		return NULL;
-	for (size_t i = 0; i < count; i++)
-		environment[used++] = request->environment[i];
-	for (size_t i = 0; i < inherited; i++)
-		environment[used++] = environ[i];
-	if (guard_environment() && !inherited)
-		environment[used++] = (char *)guard_environment();
-	return environment;
+	int r = 0;
+	for (size_t i = 0; r == 0 && strings && strings[i]; i++, ++*count)
+		r = buffer_add(texts, strings[i], strlen(strings[i]) + 1);
+	return r;
+}
+
+/* What is to be executed, in the candidate's environment alone (E7). */
+static int give_order(const struct worker *worker, struct run *run, const struct run_request *request)
+{
+	_cleanup_buffer_ struct buffer texts = BUFFER_INIT;
+	struct order order = { 0 };
+	int r = buffer_add(&texts, request->directory, strlen(request->directory) + 1);
+	if (r == 0)
+		r = add_texts(&texts, request->argv, &order.arguments);
+	if (r == 0)
+		r = add_texts(&texts, request->environment, &order.environment);
+	if (r == 0 && !guard_holds(GUARD_SEALED_ENVIRONMENT))
+		r = add_texts(&texts, environ, &order.environment);
+	if (r < 0)
+		return r;
+	order.bytes = texts.length;
+	_cleanup_close_ int file = memfd_create("order", MFD_CLOEXEC);
+	if (file < 0)
+		return -errno;
+	r = io_write_all(file, texts.data, texts.length);
+	if (r < 0)
+		return r;
+	int fds[ORDER_DESCRIPTORS] = { [ORDER_TEXTS] = file, [ORDER_SUBJECT] = request->stream };
+	for (int i = 0; i < 2; i++)
+		fds[ORDER_STDOUT + i] = request->output[i] >= 0 ? request->output[i] : worker->null;
+	return io_send_message(run->report, &order, sizeof order, fds, request->stream < 0 ? ORDER_SUBJECT : ORDER_DESCRIPTORS);
 }
 
 static int give_birth(struct worker *worker, const struct run_request *request, struct run *run, struct pr_error *error)
 {
 	int pair[2];
 	_cleanup_free_ char **argv = init_arguments(request);
-	_cleanup_free_ char **envp = init_environment(request);
-	if (!argv || !envp)
+	/* What a test build's switches are handed on by; else nothing. */
+	char *envp[] = { (char *)guard_environment(), NULL };
+	if (!argv)
 		return pr_error_errno(error, ENOMEM, "starting a run");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return pr_error_errno(error, errno, "making a socket pair");
@@ -186,9 +206,8 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 		.processes = request->limits.processes,
 		.user_namespace = request->of ? request->of->user_namespace : -1,
 		.landlock_abi = worker->landlock_abi, .filter = &worker->filter, .image = worker->image,
-		.standard = { worker->null, request->output[0] >= 0 ? request->output[0] : worker->null,
-			      request->output[1] >= 0 ? request->output[1] : worker->null },
-		.report = report_child, .stream = request->stream, .argv = argv, .envp = envp,
+		.standard = { worker->null, worker->null, worker->null }, .report = report_child,
+		.stream = request->kind == BIRTH_COLLECTOR ? request->stream : -1, .argv = argv, .envp = envp,
 	};
 	fill_mounts(request, &birth.mounts);
 	birth.mounts.workspace_fd = request->of ? request->of->workspace : -1;
@@ -196,12 +215,14 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 			     request->read_only_count, &birth.mounts, error);
 	if (r < 0)
 		return r;
+	run->late_binds = birth.mounts.late_count > 0;
 	r = birth_start(&birth, error);
 	template_release(&birth.mounts);
 	run->pid = birth.pid;
 	run->pidfd = birth.pidfd;
 	run->workspace = birth.kept_workspace;
 	run->user_namespace = birth.kept_namespace;
+	memcpy(run->slow, birth.slow, sizeof run->slow);
 	if (r < 0 && birth.pid > 0) {
 		/* It was born: what is left of it goes the way of every run, and says what it failed at. */
 		run->outcome = OUTCOME_SETUP_FAILED;
@@ -212,14 +233,29 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 	return r;
 }
 
-int run_start(struct worker *worker, const struct run_request *request, struct run **ret_run, struct pr_error *error)
+/* With the cgroup empty init is dead or about to be; a bounded wait all the same, the loop must not hang on it. */
+static void reap(struct run *run)
+{
+	struct pollfd one = { .fd = run->pidfd, .events = POLLIN };
+	if (run->pid <= 0)
+		return;
+	if (run->remaining == 0)
+		poll(&one, 1, REAP_MS);
+	while (waitpid(run->pid, NULL, WNOHANG) < 0 && errno == EINTR)
+		;
+	run->pid = 0;
+}
+
+int run_prepare(struct worker *worker, const struct run_request *request, const char *name, struct run **ret_run,
+		struct pr_error *error)
 {
 	struct run *run = calloc(1, sizeof *run);
 	if (!run)
 		return pr_error_errno(error, ENOMEM, "starting a run");
-	run->number = request->number;
 	run->kind = request->kind;
 	run->pidfd = run->report = run->workspace = run->user_namespace = -1;
+	for (int i = 0; i < SLOW_NAMESPACES; i++)
+		run->slow[i] = -1;
 	cgroup_leaf_init(&run->leaf);
 
 	int r = 0;
@@ -227,7 +263,7 @@ int run_start(struct worker *worker, const struct run_request *request, struct r
 		r = error ? -error->code : -ENOMEM;
 	struct cgroup_limits limits = leaf_limits(request);
 	if (r == 0)
-		r = cgroup_leaf_make(&worker->tree, request->number, &limits, &run->leaf, error);
+		r = cgroup_leaf_make(&worker->tree, name, &limits, &run->leaf, error);
 	if (r == 0) {
 		r = give_birth(worker, request, run, error);
 		if (r < 0)
@@ -237,9 +273,41 @@ int run_start(struct worker *worker, const struct run_request *request, struct r
 		run_release(worker, run);
 		return r;
 	}
+	*ret_run = run;
+	return 0;
+}
+
+bool run_discard(struct worker *worker, struct run *run)
+{
+	boundary_kill(run->leaf.fd);
+	if (cgroup_wait_empty(run->leaf.events, DISCARD_NS) < 0)
+		run->remaining = cgroup_count(run->leaf.fd);
+	reap(run);
+	bool removed = run->remaining == 0 && cgroup_leaf_remove(&worker->tree, &run->leaf, &run->nested) == 0;
+	run_release(worker, run);
+	return removed;
+}
+
+int run_start(struct worker *worker, const struct run_request *request, struct run **ret_run, struct pr_error *error)
+{
+	struct run *run = spare_take(worker, request);
+	char name[32];
+	snprintf(name, sizeof name, "r%" PRIu64, request->number);
+	int r = run ? 0 : run_prepare(worker, request, name, &run, error);
+	if (r < 0)
+		return r;
+	run->number = request->number;
 	worker->live++;
+	bool ordered = request->kind == BIRTH_RUN;
+	if (ordered && run->outcome == OUTCOME_NONE && (r = give_order(worker, run, request)) < 0) {
+		run->outcome = OUTCOME_SETUP_FAILED;
+		run->error = -r;
+		snprintf(run->stage, sizeof run->stage, "giving the order");
+	}
 	if (run->outcome == OUTCOME_SETUP_FAILED)
 		run_close(worker, run);
+	else if (ordered && !run->late_binds && !request->dry)
+		spare_remember(worker, request);
 	*ret_run = run;
 	return 0;
 }
@@ -273,10 +341,10 @@ int64_t run_wait_ns(struct run *run)
 	return wait < left ? wait : left;
 }
 
-static bool is_dead(int pidfd)
+bool run_is_dead(const struct run *run)
 {
 	siginfo_t info = { .si_pid = 0 };
-	return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+	return run->pidfd < 0 || (waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0);
 }
 
 static void take_wait_status(struct run *run, int status)
@@ -298,6 +366,7 @@ static void take_report(struct worker *worker, struct run *run, const struct rep
 		return;
 	case REPORT_EXITED:
 		take_wait_status(run, report->value);
+		run->alone = report->alone;
 		break;
 	case REPORT_EXEC_FAILED:
 		run->outcome = OUTCOME_EXEC_FAILED;
@@ -349,28 +418,15 @@ void run_close(struct worker *worker, struct run *run)
 		return;
 	if (run->outcome == OUTCOME_NONE)
 		run->outcome = OUTCOME_KILLED;
-	/* What is there but init was still alive, and is killed now. */
-	unsigned processes = cgroup_count(run->leaf.fd);
-	run->init_gone = run->pidfd < 0 || is_dead(run->pidfd);
+	/* What is there but init was still alive, and is killed now; an init on its way out may be seen or not. */
+	unsigned processes = run->alone ? 0 : cgroup_count(run->leaf.fd);
+	run->init_gone = run_is_dead(run);
 	run->look_again_ns = LOOK_AGAIN_NS;
 	run->killed = processes > 0 && !run->init_gone ? processes - 1 : processes;
 	run->closing_since_ns = clock_mono_ns();
 	run->closing_deadline_ns = run->closing_since_ns + drain_ns();
 	run->state = RUN_CLOSING;
 	boundary_kill(run->leaf.fd);
-}
-
-/* With the cgroup empty init is dead or about to be; a bounded wait all the same, the loop must not hang on it. */
-static void reap(struct run *run)
-{
-	struct pollfd one = { .fd = run->pidfd, .events = POLLIN };
-	if (run->pid <= 0)
-		return;
-	if (run->remaining == 0)
-		poll(&one, 1, REAP_MS);
-	while (waitpid(run->pid, NULL, WNOHANG) < 0 && errno == EINTR)
-		;
-	run->pid = 0;
 }
 
 static void finish(struct worker *worker, struct run *run)
@@ -400,7 +456,7 @@ bool run_step(struct worker *worker, struct run *run)
 			changed |= see_death(worker, run);
 	}
 	if (run->state == RUN_CLOSING && !run->init_gone)
-		run->init_gone = is_dead(run->pidfd);
+		run->init_gone = run_is_dead(run);
 	if (run->state == RUN_CLOSING &&
 	    (cgroup_populated(run->leaf.events) <= 0 || clock_mono_ns() >= run->closing_deadline_ns)) {
 		finish(worker, run);

@@ -55,6 +55,8 @@ struct worker {
 	bool frozen;
 	struct axes axes;	/* what the dry run showed */
 	unsigned live;		/* runs that are not closed */
+	struct spare *spare;	/* spare.h */
+	uint64_t spares;	/* made so far: no name is used twice */
 };
 
 struct run_request {
@@ -86,6 +88,8 @@ struct run {
 	int report;
 	int workspace;		/* kept until released */
 	int user_namespace;
+	int slow[SLOW_NAMESPACES];	/* birth.h; until run_forget_namespaces */
+	bool late_binds;		/* its root holds paths that were bound for it alone */
 
 	enum run_outcome outcome;
 	int code, signal, error;	/* by outcome */
@@ -95,6 +99,7 @@ struct run {
 
 	int64_t closing_since_ns, closing_deadline_ns;
 	int64_t look_again_ns;
+	bool alone;		/* nothing but init was left when the command ended, and init ends by itself */
 	bool init_gone;		/* seen dead while closing: `populated 0` is due, see run_wait_ns */
 	unsigned killed, remaining, nested;
 	bool removed;
@@ -102,7 +107,17 @@ struct run {
 	struct cgroup_counts counts;
 };
 
-/* Births the run. On failure nothing is left of it and `*ret_run` is untouched. */
+/*
+ * The boundary that a run as asked for needs, with a leaf of this name, up to its init, which waits for its order. What is
+ * to be executed is not looked at. Not counted as live. On failure nothing is left of it and `*ret_run` is untouched.
+ */
+int run_prepare(struct worker *worker, const struct run_request *request, const char *name, struct run **ret_run,
+		struct pr_error *error);
+/* Kills and removes what run_prepare made and no one used. False where something of it is left. */
+bool run_discard(struct worker *worker, struct run *run);
+bool run_is_dead(const struct run *run);	/* its init */
+
+/* Starts the run, in the spare boundary where that fits. On failure nothing is left of it and `*ret_run` is untouched. */
 int run_start(struct worker *worker, const struct run_request *request, struct run **ret_run, struct pr_error *error);
 
 /* The descriptors to poll for it now; at most 3. */
@@ -119,6 +134,9 @@ bool run_step(struct worker *worker, struct run *run);
 
 /* Begins to close it, whatever it does; harmless when it is closing already. */
 void run_close(struct worker *worker, struct run *run);
+
+/* Lets go of the namespaces of a closed run; takes a while, so its end is told before. */
+void run_forget_namespaces(struct run *run);
 
 /* Forgets a closed run: workspace, ids, memory. */
 void run_free(struct worker *worker, struct run *run);

@@ -15,6 +15,7 @@
 #include "core/containment/facts.h"
 #include "core/containment/protocol.h"
 #include "core/containment/request.h"
+#include "core/containment/spare.h"
 
 #define FREEZE_WAIT_NS (2 * NS_PER_S)
 #define TICK_NS NS_PER_S	/* the sleep where memory for the descriptors is short */
@@ -201,6 +202,7 @@ static void tell_changes(struct loop *loop, struct run *run)
 	if (run->state != RUN_CLOSED)
 		return;
 	say_closed(loop, run);
+	run_forget_namespaces(run);
 	if (loop->stopping) {
 		loop->stop_killed += run->killed;
 		loop->stop_remaining += run->remaining;
@@ -292,9 +294,9 @@ static void freeze(struct loop *loop)
 
 	struct json_object *message = event("frozen");
 	json_object_object_add(message, "ms", json_object_new_double((double)(clock_mono_ns() - begin) / NS_PER_MS));
-	unsigned processes = cgroup_count(worker->tree.parent);
+	unsigned processes = cgroup_count(worker->tree.parent), inits = worker->live + spare_count(worker);
 	/* Our own inits stand still too, but they are not what the owner asks about. */
-	add_count(message, "processes", processes > worker->live ? processes - worker->live : 0);
+	add_count(message, "processes", processes > inits ? processes - inits : 0);
 	add_count(message, "runs", worker->live);
 	/* An empty parent never says frozen: there is nothing to stand still. */
 	json_object_object_add(message, "frozen", json_object_new_boolean(r == 0 || processes == 0));
@@ -325,6 +327,7 @@ static void finish_stop(struct loop *loop)
 		return;
 	loop->stopping = false;
 	worker->frozen = false;
+	loop->stop_remaining += !spare_drop(worker);
 	cgroup_freeze(worker->tree.parent, false);
 	struct json_object *message = event("stopped");
 	json_object_object_add(message, "ms",
@@ -452,6 +455,12 @@ static int open_signals(struct pr_error *error)
 	return fd < 0 ? pr_error_errno(error, errno, "waiting for signals") : fd;
 }
 
+/* Is there something to do as soon as there is nothing else? */
+static bool idle_work(const struct loop *loop)
+{
+	return !loop->stopping && !loop->ending && spare_is_due(loop->worker);
+}
+
 /* The shortest sleep that a run asks for, and none over a tick while deadlines run. */
 static int wait_for(struct loop *loop, struct pollfd *fds, size_t count)
 {
@@ -462,7 +471,7 @@ static int wait_for(struct loop *loop, struct pollfd *fds, size_t count)
 	}
 	if (count == 0 && wait > TICK_NS)
 		wait = TICK_NS;
-	if (wait < 0)
+	if (wait < 0 || idle_work(loop))
 		wait = 0;
 	struct timespec time = { .tv_sec = wait / NS_PER_S, .tv_nsec = wait % NS_PER_S };
 	return ppoll(fds, count, wait == INT64_MAX ? NULL : &time, NULL);
@@ -483,7 +492,7 @@ int serve(struct worker *worker, int socket, unsigned swept, struct pr_error *er
 	say_ready(&loop, swept);
 	while (!loop.ending || worker->live > 0) {
 		size_t count = gather(&loop, &fds, &allocated);
-		wait_for(&loop, fds, count);
+		bool idle = wait_for(&loop, fds, count) == 0 && count > 0;
 		flush(&loop);
 		if (!loop.ending && count > 0 && fds[0].revents & (POLLIN | POLLHUP | POLLERR))
 			read_requests(&loop);
@@ -495,7 +504,10 @@ int serve(struct worker *worker, int socket, unsigned swept, struct pr_error *er
 		}
 		step_all(&loop);
 		finish_stop(&loop);
+		if (idle && idle_work(&loop))
+			spare_prepare(worker);
 	}
+	spare_drop(worker);
 	flush(&loop);
 	while (loop.runs)
 		forget(&loop, loop.runs);

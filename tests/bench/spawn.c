@@ -1,7 +1,10 @@
 /*
  * What containment costs: /bin/true through a running proctor-worker under the full default profile, from the
- * request to the removed cgroup, against posix_spawn and waitpid (and bwrap where it is installed), interleaved.
- * Then how many runs a second one worker does with 1, 24 and 200 in flight.
+ * request to the removed cgroup, against posix_spawn and waitpid (and bwrap where it is installed), interleaved,
+ * each begun on a machine that has come to rest: what one left behind must not be paid for by the next. A run
+ * like the last one finds its boundary prepared (core/containment/spare.h); "unprepared" are runs of which none is.
+ * Then how many runs a second one worker does with 1, 24 and 200 in flight, where the preparation is in the figure
+ * as everything else, and the CPU time of a run: the worker's and that of all it started.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +17,14 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
+#include "core/base/io.h"
 #include "tests/bench/report.h"
 #include "tests/support/skip.h"
 #include "tests/support/worker_harness.h"
 
 #define WARM_UP 3
 #define RUN_MS 30000
+#define REST_NS (25 * NS_PER_MS)
 
 extern char **environ;
 
@@ -61,9 +66,10 @@ static struct run_spec true_spec(void)
 				  .workspace_bytes = UINT64_C(16) << 20, .inodes = 1000, .output_fd = null_fd, .error_fd = null_fd };
 }
 
-static double contained_once(struct worker *worker)
+static double contained_once(struct worker *worker, uint64_t inodes)
 {
 	struct run_spec spec = true_spec();
+	spec.inodes = inodes;
 	int64_t start = clock_mono_ns();
 	int run = worker_run(worker, &spec);
 	const struct run_result *result = worker_finish(worker, run, RUN_MS);
@@ -99,31 +105,65 @@ static double throughput(struct worker *worker, int total, int in_flight)
 	return (double)total / (since_ms(start) / 1000);
 }
 
+enum { PLAIN, OURS, UNPREPARED, BWRAP, CASES };
+
+static double measure_once(int which, struct worker *worker, unsigned turn)
+{
+	clock_sleep_ns(REST_NS);
+	switch (which) {
+	case PLAIN:
+		return spawn_once(TRUE_COMMAND);
+	case OURS:
+		return contained_once(worker, 1000);
+	case UNPREPARED:
+		/* Unlike the last one, and unlike the one before. */
+		return contained_once(worker, 2000 + turn);
+	default:
+		return spawn_once(BWRAP_COMMAND);
+	}
+}
+
 static bool measure_latency(struct worker *worker, const struct bench_options *options)
 {
-	struct samples plain = { .name = "posix_spawn" }, ours = { .name = "proctor" }, bwrap = { .name = "bwrap" };
+	struct samples cases[CASES] = { { .name = "posix_spawn" }, { .name = "proctor" }, { .name = "proctor, unprepared" },
+					{ .name = "bwrap" } };
 	bool peer = bench_installed("bwrap") && spawn_once(BWRAP_COMMAND) >= 0;
 	bool whole = true;
 	for (int round = -WARM_UP; round < options->rounds && whole; round++) {
-		double a = spawn_once(TRUE_COMMAND), b = contained_once(worker), c = peer ? spawn_once(BWRAP_COMMAND) : 0;
-		whole = a >= 0 && b >= 0 && c >= 0;
-		if (round < 0 || !whole)
-			continue;
-		samples_add(&plain, a);
-		samples_add(&ours, b);
-		if (peer)
-			samples_add(&bwrap, c);
+		/* So that the next one is like it. */
+		clock_sleep_ns(REST_NS);
+		whole = contained_once(worker, 1000) >= 0;
+		for (int i = 0; i < CASES && whole; i++) {
+			double ms = i == BWRAP && !peer ? 0 : measure_once(i, worker, (unsigned)(round + WARM_UP));
+			whole = ms >= 0;
+			if (whole && round >= 0 && (i != BWRAP || peer))
+				samples_add(&cases[i], ms);
+		}
 	}
 	struct report report = { .bench = "spawn", .unit = "ms", .json = options->json };
-	report_row(&report, &plain, NULL);
-	report_row(&report, &ours, &plain);
-	report_row(&report, &bwrap, &plain);
+	for (int i = 0; i < CASES; i++)
+		report_row(&report, &cases[i], i == PLAIN ? NULL : &cases[PLAIN]);
 	if (!peer)
 		fprintf(stderr, "spawn: no row of bwrap: it is not installed, or does not work here\n");
-	samples_release(&plain);
-	samples_release(&ours);
-	samples_release(&bwrap);
+	for (int i = 0; i < CASES; i++)
+		samples_release(&cases[i]);
 	return whole;
+}
+
+/* CPU time in ms of the worker and of all that it waited for (proc(5), fields 14 to 17 of /proc/PID/stat). */
+static double cpu_ms(const struct worker *worker)
+{
+	char path[64];
+	_cleanup_buffer_ struct buffer text = BUFFER_INIT;
+	unsigned long user, system, children_user, children_system;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)worker_pid(worker));
+	if (io_read_file(AT_FDCWD, path, 65536, &text) < 0 || !text.data)
+		return -1;
+	const char *at = strrchr(text.data, ')');
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &user, &system, &children_user,
+			  &children_system) != 4)
+		return -1;
+	return (double)(user + system + children_user + children_system) * 1000 / (double)sysconf(_SC_CLK_TCK);
 }
 
 static bool measure_throughput(struct worker *worker, const struct bench_options *options)
@@ -131,14 +171,17 @@ static bool measure_throughput(struct worker *worker, const struct bench_options
 	static const int in_flight[] = { 1, 24, 200 };
 	struct samples rates[] = { { .name = "proctor 1 in flight" }, { .name = "proctor 24 in flight" },
 				   { .name = "proctor 200 in flight" } };
+	struct samples cpu = { .name = "proctor, a run" };
 	int total = options->rounds < 10 ? 24 : 240;
 	bool whole = true;
 	for (int turn = 0; turn < 3 && whole; turn++) {
 		for (size_t i = 0; i < ELEMENTS(in_flight) && whole; i++) {
-			double rate = throughput(worker, total, in_flight[i]);
-			whole = rate > 0;
+			double before = cpu_ms(worker), rate = throughput(worker, total, in_flight[i]);
+			whole = rate > 0 && before >= 0;
 			if (whole)
 				samples_add(&rates[i], rate);
+			if (whole)
+				samples_add(&cpu, (cpu_ms(worker) - before) / total);
 		}
 	}
 	struct report report = { .bench = "spawn rate", .unit = "spawns/s", .json = options->json };
@@ -148,6 +191,8 @@ static bool measure_throughput(struct worker *worker, const struct bench_options
 			samples_release(&rates[i]);
 	}
 	samples_release(&rates[0]);
+	report_row(&(struct report){ .bench = "spawn CPU", .unit = "ms", .json = options->json }, &cpu, NULL);
+	samples_release(&cpu);
 	return whole;
 }
 
