@@ -244,6 +244,92 @@ static void test_colour_never_alone(void **state)
 	stage_close(&stage);
 }
 
+static bool shows(const struct stage *stage, const char *text)
+{
+	_cleanup_buffer_ struct buffer screen = BUFFER_INIT;
+	assert_int_equal(canvas_text(&stage->canvas, &screen), 0);
+	return strstr(screen.data, text) != NULL;
+}
+
+static void says(struct stage *stage, const char *line)
+{
+	assert_int_equal(buffer_add_text(&stage->evidence.tail, line), 0);
+	stage_draw(stage, VIEW_TASK, 80, 24, PR_CHARSET_UTF8);
+}
+
+/* G stays at the end of what a task says, until its owner moves up. */
+static void test_the_end_is_followed(void **state)
+{
+	(void)state;
+	struct stage stage;
+	stage_open(&stage, "running");
+	stage_select(&stage, "calc-precedence");
+	for (int i = 0; i < 60; i++)
+		says(&stage, "an older line\n");
+	assert_false(shows(&stage, "the first new line"));
+	assert_true(screen_verb(&stage.screen, VERB_LAST));
+	says(&stage, "the first new line\n");
+	assert_true(shows(&stage, "the first new line"));
+	says(&stage, "the second new line\n");
+	assert_true(shows(&stage, "the second new line"));
+	assert_true(screen_verb(&stage.screen, VERB_UP));
+	says(&stage, "the third new line\n");
+	assert_false(shows(&stage, "the third new line"));
+	assert_true(screen_verb(&stage.screen, VERB_LAST));
+	says(&stage, "");
+	assert_true(shows(&stage, "the third new line"));
+	stage_close(&stage);
+}
+
+/* What is left is told where something is known about it. */
+static void test_time_left(void **state)
+{
+	(void)state;
+	static const struct {
+		bool held, frozen, draining, silent;
+	} cases[] = { { .held = true }, { .frozen = true }, { .draining = true }, { .silent = true } };
+	struct stage stage;
+	stage_open(&stage, "running");
+	stage_draw(&stage, VIEW_TASKS, 120, 40, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, " about "));
+	for (size_t i = 0; i < ELEMENTS(cases); i++) {
+		stage.model.held = cases[i].held;
+		stage.model.frozen = cases[i].frozen;
+		stage.model.draining = cases[i].draining;
+		stage.screen.silent = cases[i].silent;
+		stage_draw(&stage, VIEW_TASKS, 120, 40, PR_CHARSET_UTF8);
+		if (shows(&stage, " about "))
+			fail_msg("case %zu tells a time that is left", i);
+	}
+	stage.model.draining = stage.screen.silent = false;
+	/* One that runs for far longer than all that are done. */
+	for (uint32_t i = 0; i < stage.model.counts.tasks; i++)
+		if (stage.model.tasks[i].running)
+			stage.model.tasks[i].wall_ms = 3600000;
+	stage_draw(&stage, VIEW_TASKS, 120, 40, PR_CHARSET_UTF8);
+	assert_false(shows(&stage, " about "));
+	stage_close(&stage);
+}
+
+/* Of two words that hold at once, the one that matters now: a round that drains and stands still, stands still. */
+static void test_what_outranks(void **state)
+{
+	(void)state;
+	struct stage stage;
+	stage_open(&stage, "running");
+	stage.model.draining = stage.model.held = stage.model.frozen = true;
+	stage_draw(&stage, VIEW_TASKS, 120, 40, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, " FROZEN 6:"));
+	assert_true(shows(&stage, "FROZEN: nothing runs"));
+	stage.screen.live = false;
+	stage.screen.ended = true;
+	stage_draw(&stage, VIEW_TASKS, 120, 40, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, "INTERRUPTED"));
+	assert_false(shows(&stage, "HELD"));
+	assert_false(shows(&stage, "FROZEN"));
+	stage_close(&stage);
+}
+
 int main(int argc, char **argv)
 {
 	update = argc == 2 && strcmp(argv[1], "--update") == 0;
@@ -253,6 +339,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_any_size),
 		cmocka_unit_test(test_colour_never_alone),
+		cmocka_unit_test(test_the_end_is_followed),
+		cmocka_unit_test(test_time_left),
+		cmocka_unit_test(test_what_outranks),
 	};
 	return cmocka_run_group_tests_name("screens", tests, NULL, NULL);
 }

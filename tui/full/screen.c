@@ -186,6 +186,19 @@ static uint32_t judged(const struct pr_counts *counts)
 	return counts->done - counts->stopped;
 }
 
+/* Something runs for far longer than anything that was judged: what is known says nothing of it. */
+static bool outlasts(const struct pr_model *model)
+{
+	int64_t longest = 0, runs = 0;
+	for (uint32_t i = 0; i < model->counts.tasks; i++) {
+		const struct pr_task *task = &model->tasks[i];
+		int64_t *of = task->running ? &runs : task->verdict != PR_VERDICT_STOPPED ? &longest : NULL;
+		if (of && task->wall_ms > *of)
+			*of = task->wall_ms;
+	}
+	return runs > 4 * longest;
+}
+
 /* Nobody knows when a round ends that is held, drained or stopped. */
 static bool eta_ms(const struct screen *screen, int64_t *ret_ms)
 {
@@ -193,7 +206,7 @@ static bool eta_ms(const struct screen *screen, int64_t *ret_ms)
 	const struct pr_counts *counts = &model->counts;
 	int64_t left = (int64_t)counts->tasks - counts->done, elapsed = screen_elapsed_ms(screen);
 	bool goes_on = screen_clock_runs(screen) && !model->held && !model->draining && !model->stopping;
-	if (!goes_on || judged(counts) < ETA_TASKS || left == 0 || elapsed < 5000)
+	if (!goes_on || judged(counts) < ETA_TASKS || left == 0 || elapsed < 5000 || outlasts(model))
 		return false;
 	*ret_ms = elapsed * left / judged(counts);
 	return true;
