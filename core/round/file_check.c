@@ -102,7 +102,7 @@ static void check_program(struct reader *reader, struct place_in_file at, const 
 	if (strcmp(sandbox->root, "host") != 0 && access(sandbox->root, F_OK) < 0)
 		return;
 	if (program_find(sandbox, bind, name, path, owner, &error) < 0)
-		faults_add(reader->faults, at, "%s is not there: %s; %s", what, error.message, error.remedy);
+		faults_add(reader->faults, at, "%s cannot be run: %s; %s", what, error.message, error.remedy);
 }
 
 static void check_agent(struct reader *reader, struct task_spec *task)

@@ -17,33 +17,53 @@ static bool is_below(const char *path, const char *top)
 	return strncmp(path, top, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
-static bool is_bound(const struct sandbox_spec *sandbox, const char *bind, const char *path)
+/* The bound path that `path` is or is below; NULL where there is none. */
+static const char *bound_by(const struct sandbox_spec *sandbox, const char *bind, const char *path)
 {
 	for (size_t i = 0; i < sandbox->read_only.count; i++)
 		if (is_below(path, sandbox->read_only.items[i]))
-			return true;
-	return bind && is_below(path, bind);
+			return sandbox->read_only.items[i];
+	return bind && is_below(path, bind) ? bind : NULL;
 }
 
-static bool is_shown(const struct sandbox_spec *sandbox, const char *bind, const char *path)
+static const char *shown_by(const struct sandbox_spec *sandbox, const char *bind, const char *path)
 {
 	for (size_t i = 0; i < ELEMENTS(shown_by_root); i++)
 		if (is_below(path, shown_by_root[i]))
-			return true;
-	return is_bound(sandbox, bind, path);
+			return shown_by_root[i];
+	return bound_by(sandbox, bind, path);
 }
 
-/* 0 where a program stands at `path` of the sandbox; -EXDEV where a link leads out of what it shows. */
+/*
+ * A candidate has an id of its own, which nothing on the host belongs to: it needs the permissions of others, on the file and
+ * on the directories from what is shown down to it. Those above are the sandbox's own.
+ */
+static bool is_for_others(const char *path, const char *shown)
+{
+	char partial[PATH_MAX];
+	struct stat status;
+
+	for (const char *end = path + strlen(shown); end; end = *end ? strchrnul(end + 1, '/') : NULL) {
+		snprintf(partial, sizeof partial, "%.*s", (int)(end - path), path);
+		if (stat(partial, &status) < 0 || (status.st_mode & S_IXOTH) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* 0 where a program stands at `path` of the sandbox; -EXDEV where a link leads out of what it shows; -EPERM where it is private. */
 static int look_at(const struct sandbox_spec *sandbox, const char *bind, const char *path)
 {
 	struct stat status;
+	const char *shown = NULL;
+	char real[PATH_MAX];
 	_cleanup_close_ int fd = -1;
 
-	if (strcmp(sandbox->root, "host") == 0 || is_bound(sandbox, bind, path)) {
-		char real[PATH_MAX];
+	if (strcmp(sandbox->root, "host") == 0 || bound_by(sandbox, bind, path)) {
 		if (!realpath(path, real))
 			return -errno;
-		if (!is_shown(sandbox, bind, real))
+		shown = shown_by(sandbox, bind, real);
+		if (!shown)
 			return -EXDEV;
 		fd = open(real, O_PATH | O_CLOEXEC);
 	} else {
@@ -58,7 +78,7 @@ static int look_at(const struct sandbox_spec *sandbox, const char *bind, const c
 		return -errno;
 	if (!S_ISREG(status.st_mode) || (status.st_mode & 0111) == 0)
 		return -EACCES;
-	return 0;
+	return shown && !is_for_others(real, shown) ? -EPERM : 0;
 }
 
 static int say_missing(const struct sandbox_spec *sandbox, const char *name, const char *path, int why,
@@ -71,6 +91,9 @@ static int say_missing(const struct sandbox_spec *sandbox, const char *name, con
 	} else if (why == -EACCES) {
 		pr_error_set(error, EACCES, "%s is there, but it is not an executable file", name);
 		pr_error_remedy(error, "chmod +x it, or name another");
+	} else if (why == -EPERM) {
+		pr_error_set(error, EACCES, "%s is there, but only for its owner or group, and a candidate is neither", name);
+		pr_error_remedy(error, "chmod o+x it, and the directories between it and the path in sandbox.read_only");
 	} else if (path) {
 		pr_error_set(error, ENOENT, "%s is not on PATH (%s) as the sandbox shows it%s%s", name, path,
 			     host ? "" : " below ", host ? "" : sandbox->root);
@@ -89,8 +112,8 @@ int program_find(const struct sandbox_spec *sandbox, const char *bind, const cha
 		 enum program_owner owner, struct pr_error *error)
 {
 	if (name[0] == '/') {
-		int r = is_shown(sandbox, bind, name) ? look_at(sandbox, bind, name) : -ENOENT;
-		if (r == -ENOENT && access(name, X_OK) == 0 && !is_shown(sandbox, bind, name))
+		int r = shown_by(sandbox, bind, name) ? look_at(sandbox, bind, name) : -ENOENT;
+		if (r == -ENOENT && access(name, X_OK) == 0 && !shown_by(sandbox, bind, name))
 			r = -EXDEV;
 		return r < 0 ? say_missing(sandbox, name, NULL, r, owner, error) : 0;
 	}
@@ -103,10 +126,10 @@ int program_find(const struct sandbox_spec *sandbox, const char *bind, const cha
 		char file[PATH_MAX];
 		if (length > 0 && at[0] == '/' &&
 		    (size_t)snprintf(file, sizeof file, "%.*s/%s", (int)length, at, name) < sizeof file) {
-			int r = is_shown(sandbox, bind, file) ? look_at(sandbox, bind, file) : -ENOENT;
+			int r = shown_by(sandbox, bind, file) ? look_at(sandbox, bind, file) : -ENOENT;
 			if (r == 0)
 				return 0;
-			if (r == -EACCES || r == -EXDEV)
+			if (r == -EACCES || r == -EXDEV || r == -EPERM)
 				why = r;
 		}
 		at += length + (at[length] == ':');

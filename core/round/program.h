@@ -13,8 +13,8 @@ enum program_owner { PROGRAM_OF_AGENT, PROGRAM_OF_TEST };
 
 /*
  * Looks for `name` (absolute, or bare: then on `path`, NULL for the default) among what the sandbox shows: /usr, /bin,
- * /sbin, /lib* of the root, the read_only binds and `bind` (may be NULL). 0, or -ENOENT/-EACCES with what
- * is missing in the message and what to do in the remedy.
+ * /sbin, /lib* of the root, the read_only binds and `bind` (may be NULL). 0, or -ENOENT/-EACCES (also where only
+ * its owner may execute it: a candidate has an id of its own) with what is missing in the message and what to do in the remedy.
  */
 int program_find(const struct sandbox_spec *sandbox, const char *bind, const char *name, const char *path,
 		 enum program_owner owner, struct pr_error *error);

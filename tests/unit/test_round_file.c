@@ -40,6 +40,7 @@ static int set_up(void **state)
 	assert_int_equal(mkdir(path, 0755), 0);
 	put("agent/run.sh", "#!/bin/sh\n", 0755);
 	put("agent/plain.txt", "text", 0644);
+	put("agent/private.sh", "#!/bin/sh\n", 0750);
 	put("check.sh", "#!/bin/sh\n", 0755);
 	return 0;
 }
@@ -230,6 +231,8 @@ static const struct fault_example fault_examples[] = {
 	  "[\"true\"]}]}]}", 1, 37, "is not there" },
 	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"agent/plain.txt\"]}, \"tasks\": [{\"id\": \"t\", \"directory\": \"src\", \"tests\": "
 	  "[{\"command\": [\"true\"]}]}]}", 1, 37, "not an executable" },
+	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"agent/private.sh\"]}, \"tasks\": [{\"id\": \"t\", \"directory\": \"src\", \"tests\": "
+	  "[{\"command\": [\"true\"]}]}]}", 1, 37, "only for its owner" },
 	{ "{\"round\": \"r\", \"agent\": {\"command\": []}, \"tasks\": [{\"id\": \"t\", \"directory\": \"src\", \"tests\": [{\"command\": [\"true\"]}]}]}",
 	  1, 37, "not empty" },
 	{ "{\"round\": \"r\", \"agent\": {\"command\": [\"sh\"]}, \"tasks\": [{\"id\": \"t\", \"directory\": \"src\", \"tests\": [{\"command\": "
@@ -317,6 +320,29 @@ static void a_socket_in_view(void **state)
 	release(r);
 }
 
+/* A candidate is none of the host's users: what is shown has to be open to others, what stands above it need not. */
+static void a_private_directory(void **state)
+{
+	char place[300], text[1024];
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		snprintf(place, sizeof place, i == 0 ? "%s/tool" : "%s/tool/bin", folder);
+		assert_int_equal(mkdir(place, 0755), 0);
+	}
+	put("tool/bin/program", "#!/bin/sh\n", 0755);
+	snprintf(text, sizeof text, "{\"round\": \"r\", \"sandbox\": {\"read_only\": [\"tool\"]}, \"agent\": {\"command\": [\"%s/program\"]}, "
+		 "\"tasks\": [{\"id\": \"t\", \"directory\": \"src\", \"tests\": [{\"command\": [\"true\"]}]}]}", place);
+	struct reading *open_to_all = read_text(text);
+	assert_int_equal(open_to_all->faults.count, 0);
+	release(open_to_all);
+
+	assert_int_equal(chmod(place, 0700), 0);
+	struct reading *r = read_text(text);
+	assert_int_equal(r->faults.count, 1);
+	assert_non_null(strstr(r->faults.items[0].text, "only for its owner"));
+	release(r);
+}
+
 /* An array that is too long is told by its length, not as an array where an array is allowed. */
 static void too_many_tasks(void **state)
 {
@@ -395,6 +421,7 @@ int main(void)
 		cmocka_unit_test(what_a_task_says_is_the_tasks),
 		cmocka_unit_test(a_tests_program_may_be_the_workspaces),
 		cmocka_unit_test(each_fault_has_its_place), cmocka_unit_test(a_socket_in_view),
+		cmocka_unit_test(a_private_directory),
 		cmocka_unit_test(all_faults_at_once_in_order),
 		cmocka_unit_test(too_many_tasks),
 		cmocka_unit_test(a_tasks_broken_command),
