@@ -34,7 +34,13 @@
 	X(GUARD_CAPABILITIES, "capabilities", "the candidate keeps its capabilities", "L-capabilities") \
 	X(GUARD_SECCOMP, "seccomp", "no filter is loaded", "L-seccomp") \
 	X(GUARD_LANDLOCK, "landlock", "no Landlock domain is entered", "L-landlock") \
-	X(GUARD_NETWORK, "network", "no network namespace of the run's own", "L-network")
+	X(GUARD_NETWORK, "network", "no network namespace of the run's own", "L-network") \
+	X(GUARD_CGROUP_VIEW, "cgroup-view", "the host's cgroup file systems are in view, writable", "L-cgroup-view K12") \
+	X(GUARD_IDS, "ids", "the candidate has the owner's own ids", "L-ids K12") \
+	X(GUARD_USER_NAMESPACES, "user-namespaces", "the limit on user namespaces stays the host's", "L-user-namespaces") \
+	X(GUARD_CGROUP_NAMESPACE, "cgroup-namespace", "no cgroup namespace of the run's own", "L-cgroup-namespace") \
+	X(GUARD_IPC, "ipc", "no ipc namespace of the run's own", "L-ipc") \
+	X(GUARD_HOST_NAME, "host-name", "no uts namespace of the run's own", "L-host-name")
 
 enum guard {
 #define X(identifier, id, what, laws) identifier,

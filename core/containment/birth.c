@@ -128,13 +128,13 @@ static int become_run(struct child *child, const char **stage)
 		return -errno;
 	/* Now, not at clone: by now the v1 cgroups are joined as well, and each path reads "/" inside. */
 	*stage = "cgroup namespace";
-	if (unshare(CLONE_NEWCGROUP) < 0)
+	if (guard_holds(GUARD_CGROUP_NAMESPACE) && unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
 	*stage = "network";
 	if (guard_holds(GUARD_NETWORK) && (r = network_loopback_up()) < 0)
 		return r;
 	*stage = "uts";
-	if (sethostname("proctor", 7) < 0)
+	if (guard_holds(GUARD_HOST_NAME) && sethostname("proctor", 7) < 0)
 		return -errno;
 	*stage = "mounts";
 	r = mounts_enter(&birth->mounts, &keep, stage);
@@ -275,7 +275,11 @@ static long clone_child(struct clone_args *arguments, struct child *child)
 
 static uint64_t clone_flags(const struct birth *birth)
 {
-	uint64_t flags = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+	uint64_t flags = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWPID;
+	if (guard_holds(GUARD_IPC))
+		flags |= CLONE_NEWIPC;
+	if (guard_holds(GUARD_HOST_NAME))
+		flags |= CLONE_NEWUTS;
 	if (guard_holds(GUARD_NETWORK))
 		flags |= CLONE_NEWNET;
 	if (guard_holds(GUARD_CGROUP_BIRTH))

@@ -55,6 +55,13 @@ static bool note(struct control *control, const char *what, bool worked)
 	return true;
 }
 
+/* A step on the way there; by itself it leads nowhere. */
+static bool note_step(struct control *control, bool worked)
+{
+	control->result->tried++;
+	return worked;
+}
+
 static const char *join(char path[PATH_SIZE], const char *first, const char *second, const char *third)
 {
 	const char *parts[] = { first, second, third };
@@ -167,7 +174,7 @@ static void try_paths(struct control *control)
 		_cleanup_close_ int seen = ways[i][0] ? open(ways[i], O_PATH | O_CLOEXEC) : -1;
 		/* What cannot even be walked to is one attempt, not one for each directory behind it. */
 		if (ways[i][0] && seen < 0)
-			note(control, ways[i], false);
+			note_step(control, false);
 		else
 			try_all_directories(control, ways[i]);
 	}
@@ -178,7 +185,7 @@ static void try_descriptor(struct control *control, int fd)
 	if (is_cgroup(fd))
 		try_tails(control, fd, "./");
 	else
-		note(control, "a descriptor of a cgroup", false);
+		note_step(control, false);
 }
 
 /* Our own, init's through /proc and, by pidfd_getfd, init's by number. */
@@ -243,7 +250,7 @@ static unsigned try_mounts_in_view(struct control *control)
 static void try_mount(struct control *control, const char *type, const char *options)
 {
 	bool mounted = mount("none", MOUNT_POINT, type, MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0;
-	note(control, "mounting a cgroup file system", mounted);
+	note_step(control, mounted);
 	if (!mounted)
 		return;
 	try_tails(control, AT_FDCWD, MOUNT_POINT "/");
@@ -254,11 +261,11 @@ static void try_mount(struct control *control, const char *type, const char *opt
 static void try_fsmount(struct control *control, const char *type)
 {
 	_cleanup_close_ int context = (int)syscall(SYS_fsopen, type, 1 /* FSOPEN_CLOEXEC */);
-	note(control, "fsopen of a cgroup file system", context >= 0);
+	note_step(control, context >= 0);
 	if (context < 0 || syscall(SYS_fsconfig, context, 6 /* FSCONFIG_CMD_CREATE */, NULL, NULL, 0) < 0)
 		return;
 	_cleanup_close_ int tree = (int)syscall(SYS_fsmount, context, 1 /* FSMOUNT_CLOEXEC */, 0);
-	if (note(control, "fsmount of a cgroup file system", tree >= 0))
+	if (note_step(control, tree >= 0))
 		try_tails(control, tree, "./");
 }
 
@@ -297,11 +304,11 @@ static void try_joining(struct control *control)
 {
 	static const char *const files[] = { "/proc/1/ns/user", "/proc/1/ns/mnt", "/proc/1/ns/cgroup" };
 	long init = syscall(SYS_pidfd_open, 1, 0);
-	bool joined = note(control, "setns by a pidfd", init >= 0 && setns((int)init, NAMESPACES) == 0);
+	bool joined = note_step(control, init >= 0 && setns((int)init, NAMESPACES) == 0);
 
 	for (size_t i = 0; i < ELEMENTS(files); i++) {
 		_cleanup_close_ int fd = open(files[i], O_RDONLY | O_CLOEXEC);
-		joined |= note(control, "setns", fd >= 0 && setns(fd, 0) == 0);
+		joined |= note_step(control, fd >= 0 && setns(fd, 0) == 0);
 	}
 	if (init >= 0)
 		close((int)init);
@@ -314,7 +321,7 @@ static void try_unsharing(struct control *control)
 	static const int flags[] = { CLONE_NEWCGROUP, CLONE_NEWNS, CLONE_NEWUSER, NAMESPACES, CLONE_NEWNS | CLONE_NEWCGROUP };
 	bool made = false;
 	for (size_t i = 0; i < ELEMENTS(flags); i++)
-		made |= note(control, "unshare", unshare(flags[i]) == 0);
+		made |= note_step(control, unshare(flags[i]) == 0);
 	if (made)
 		try_view(control);
 }
@@ -336,7 +343,7 @@ static void try_cloning(struct control *control)
 		int status = 0;
 		while (pid > 0 && waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
 			;
-		note(control, "clone with namespaces", pid > 0);
+		note_step(control, pid > 0);
 		note(control, "a cgroup file system in namespaces of its own", pid > 0 && status != 0);
 	}
 }

@@ -10,10 +10,12 @@
 #include <sys/stat.h>
 
 #include "core/base/buffer.h"
+#include "core/base/guard.h"
 #include "core/base/io.h"
 
 #define COVER "/sys"
 #define TEMPLATES_MAX 64
+#define HOST_CGROUPS "/sys/fs/cgroup"
 
 struct template {
 	char *key;	/* root and paths, LF-separated */
@@ -61,6 +63,18 @@ static const struct {
 /* What a fresh tmpfs covers in each run. */
 static const char *const covered[] = { "/tmp", HOME_PATH, WORKSPACE_PATH, "/dev", "/proc" };
 
+/* What a deletion probe shows to the candidate: the host's cgroup file systems, in the place that is about to be covered. */
+static int take_cgroups(void)
+{
+	return open_tree(AT_FDCWD, HOST_CGROUPS, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+}
+
+static void keep_cgroups(int tree)
+{
+	mkdir(COVER "/cgroup", 0755);
+	move_mount(tree, "", AT_FDCWD, COVER "/cgroup", MOVE_MOUNT_F_EMPTY_PATH);
+}
+
 int template_prepare(struct pr_error *error)
 {
 	if (unshare(CLONE_NEWNS) < 0)
@@ -74,8 +88,11 @@ int template_prepare(struct pr_error *error)
 					"before chroot, or use pivot_root or a container");
 		return r;
 	}
+	_cleanup_close_ int cgroups = guard_holds(GUARD_CGROUP_VIEW) ? -1 : take_cgroups();
 	if (mount("proctor", COVER, "tmpfs", MS_NOSUID, "mode=0755,size=16m") < 0)
 		return pr_error_errno(error, errno, "mounting a tmpfs over " COVER " in the worker's own namespace");
+	if (cgroups >= 0)
+		keep_cgroups(cgroups);
 	return 0;
 }
 
@@ -249,6 +266,8 @@ static int fill(int root, const char *prefix, bool host, const char *const *path
 		r = fill_etc(root, prefix, error);
 	if (r == 0)
 		r = fill_dev(root, error);
+	if (r == 0 && !guard_holds(GUARD_CGROUP_VIEW))
+		r = bind_at(root, COVER "/cgroup", HOST_CGROUPS + 1, 0, error);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		if (!is_covered(paths[i]))
 			r = bind_at(root, paths[i], paths[i] + 1, READ_ONLY, error);

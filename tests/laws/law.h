@@ -6,6 +6,8 @@
  *   the guarded build, every guard in place    it must hold: the build alone changes nothing
  *   the guarded build without the named guard  it must NOT hold, or the law proves nothing
  *
+ * A law that rests on several layers is asked more: without some it must hold, without all of them it must not.
+ *
  * A host that cannot test a law skips it, with the reason; it never passes there.
  */
 #ifndef TESTS_LAWS_LAW_H
@@ -21,6 +23,13 @@ struct verdict {
 	char why[512];		/* what was seen, in either case */
 };
 
+/* One more asking of the guarded build. */
+struct asking {
+	const char *without;	/* guard ids, comma separated */
+	bool holds;		/* what is wanted */
+	bool landlock;		/* wanted only where the kernel has an active Landlock */
+};
+
 struct law {
 	const char *id;		/* as in the rulings */
 	const char *says;
@@ -28,8 +37,17 @@ struct law {
 	void (*judge)(const struct worker_start *how, struct verdict *verdict);
 };
 
+/* What a few laws have beside that. */
+struct law_more {
+	const char *id;
+	const struct asking *askings;	/* ends with an entry without guards; NULL: none */
+	/* Says why this host cannot tell, or NULL; may be NULL itself. */
+	const char *(*missing)(struct json_object *ready);
+};
+
 extern const struct law kill_laws[], birth_laws[], bounds_laws[], evidence_laws[], environment_laws[], output_laws[], layer_laws[], resource_laws[],
-	collector_laws[];
+	collector_laws[], control_laws[];
+extern const struct law_more control_more[];
 
 void law_holds(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns false, so that a judge may `return (void)law_broken(...)`. */

@@ -59,19 +59,61 @@ static void judge_landlock(const struct worker_start *how, struct verdict *verdi
 	expect(how, "(echo 500 > /proc/self/oom_score_adj) 2>/dev/null && echo written || echo refused", "refused", true, verdict);
 }
 
-static void judge_network(const struct worker_start *how, struct verdict *verdict)
-{
-	char ours[PATH_MAX] = "";
-	if (readlink("/proc/self/ns/net", ours, sizeof ours - 1) < 0)
-		law_broken(verdict, "no /proc/self/ns/net");
-	else
-		expect(how, "readlink /proc/self/ns/net", ours, false, verdict);
-}
-
 /* 3 is what ls itself opens. */
 static void judge_descriptors(const struct worker_start *how, struct verdict *verdict)
 {
 	expect(how, "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 ", true, verdict);
+}
+
+/* The host's cgroups are steered by files: there are none to be seen. */
+static void judge_cgroup_view(const struct worker_start *how, struct verdict *verdict)
+{
+	expect(how, "grep -c ' - cgroup' /proc/self/mountinfo", "0", true, verdict);
+}
+
+/* The candidate's id on the host, as the kernel says it in the map of its namespace. */
+static void judge_ids(const struct worker_start *how, struct verdict *verdict)
+{
+	/* Of the namespace above: root's, or the outer one of an ordinary user, where 0 is the owner. */
+	expect(how, "set -- $(grep '^ *1000 ' /proc/self/uid_map) && [ \"$2\" != 0 ] && echo its own || echo \"the owner's\"",
+	       "its own", true, verdict);
+}
+
+static void judge_user_namespaces(const struct worker_start *how, struct verdict *verdict)
+{
+	expect(how, "cat /proc/sys/user/max_user_namespaces", "0", true, verdict);
+}
+
+/* Neither hierarchy's path tells where on the host it is. */
+static void judge_cgroup_namespace(const struct worker_start *how, struct verdict *verdict)
+{
+	expect(how, "grep -c -v ':/$' /proc/self/cgroup", "0", true, verdict);
+}
+
+static void judge_namespace(const struct worker_start *how, const char *name, struct verdict *verdict)
+{
+	char path[64], line[96], ours[PATH_MAX] = "";
+	snprintf(path, sizeof path, "/proc/self/ns/%s", name);
+	snprintf(line, sizeof line, "readlink %s", path);
+	if (readlink(path, ours, sizeof ours - 1) < 0)
+		law_broken(verdict, "no %s", path);
+	else
+		expect(how, line, ours, false, verdict);
+}
+
+static void judge_ipc(const struct worker_start *how, struct verdict *verdict)
+{
+	judge_namespace(how, "ipc", verdict);
+}
+
+static void judge_host_name(const struct worker_start *how, struct verdict *verdict)
+{
+	judge_namespace(how, "uts", verdict);
+}
+
+static void judge_network(const struct worker_start *how, struct verdict *verdict)
+{
+	judge_namespace(how, "net", verdict);
 }
 
 const struct law layer_laws[] = {
@@ -81,5 +123,11 @@ const struct law layer_laws[] = {
 	{ "L-landlock", "paths are opened for what they are granted alone", "landlock", judge_landlock },
 	{ "L-network", "a network namespace of its own", "network", judge_network },
 	{ "L-descriptors", "0, 1 and 2 and nothing else", "descriptors", judge_descriptors },
+	{ "L-cgroup-view", "no cgroup file system in view", "cgroup-view", judge_cgroup_view },
+	{ "L-ids", "ids of the run's own", "ids", judge_ids },
+	{ "L-user-namespaces", "no user namespace below its own", "user-namespaces", judge_user_namespaces },
+	{ "L-cgroup-namespace", "the host's cgroup paths are not told", "cgroup-namespace", judge_cgroup_namespace },
+	{ "L-ipc", "an ipc namespace of its own", "ipc", judge_ipc },
+	{ "L-host-name", "a uts namespace of its own", "host-name", judge_host_name },
 	{ 0 },
 };

@@ -8,6 +8,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
+#include "core/base/guard.h"
 #include "core/base/io.h"
 #include "tests/laws/law.h"
 #include "tests/support/skip.h"
@@ -15,7 +16,7 @@
 #include <fcntl.h>
 
 static const struct law *const families[] = { kill_laws, birth_laws, bounds_laws, evidence_laws, environment_laws,
-					      output_laws, layer_laws, resource_laws, collector_laws };
+					      output_laws, layer_laws, resource_laws, collector_laws, control_laws };
 
 static void __attribute__((format(printf, 3, 0))) write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
 {
@@ -92,6 +93,16 @@ static const struct law *find_law(const char *id)
 	return NULL;
 }
 
+static const struct law_more *find_more(const char *id)
+{
+	static const struct law_more *const lists[] = { control_more }, none = { 0 };
+	for (size_t i = 0; i < ELEMENTS(lists); i++)
+		for (const struct law_more *more = lists[i]; more->id; more++)
+			if (strcmp(more->id, id) == 0)
+				return more;
+	return &none;
+}
+
 static void list_laws(void)
 {
 	for (size_t i = 0; i < ELEMENTS(families); i++)
@@ -111,9 +122,27 @@ static bool ask(const struct law *law, const char *what, const char *program, co
 	return as_wanted;
 }
 
+static bool ask_without(const struct law *law, const char *without, bool wanted)
+{
+	char what[128];
+	snprintf(what, sizeof what, "without %s", without);
+	return ask(law, what, PROCTOR_BUILD "/tests/guarded/proctor-worker", without, wanted);
+}
+
+/* Each guard, what goes with it, the laws that must then be red: what the summary checks (tests/laws/summary). */
+static int list_guards(void)
+{
+#define X(identifier, id, what, laws) printf("%s\t%s\t%s\n", id, laws, what);
+	GUARDS(X)
+#undef X
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 2 && strcmp(argv[1], "--guards") == 0)
+		return list_guards();
 	if (argc != 2) {
 		list_laws();
 		return argc == 1 ? 0 : 64;
@@ -134,13 +163,19 @@ int main(int argc, char **argv)
 	if (worker && resource && json_object_object_get_ex(worker_ready(worker), "limits", &limits) &&
 	    strcmp(event_text(limits, resource), "none") == 0)
 		skip_program("law %s goes unverified: no %s controller is to be had here", law->id, resource);
+	const struct law_more *more = find_more(law->id);
+	const char *missing = worker && more->missing ? more->missing(worker_ready(worker)) : NULL;
+	if (missing)
+		skip_program("law %s goes unverified: %s", law->id, missing);
+	bool landlock = worker && event_number(worker_ready(worker), "landlock_abi") > 0;
 	worker_free(worker);
 
-	char without[64];
-	snprintf(without, sizeof without, "without %s", law->guard);
 	bool good = ask(law, "release build", PROCTOR_BUILD "/proctor-worker", NULL, true);
 	good &= ask(law, "guarded build", PROCTOR_BUILD "/tests/guarded/proctor-worker", NULL, true);
-	good &= ask(law, without, PROCTOR_BUILD "/tests/guarded/proctor-worker", law->guard, false);
+	good &= ask_without(law, law->guard, false);
+	for (const struct asking *asking = more->askings; asking && asking->without; asking++)
+		if (landlock || !asking->landlock)
+			good &= ask_without(law, asking->without, asking->holds);
 	/* What the probe left behind dies with its worker; a worker that starts sweeps the rest. */
 	worker_free(worker_start(&(struct worker_start){ 0 }));
 	return good ? 0 : 1;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/guard.h"
 #include "core/base/io.h"
 
 int ids_enter(void)
@@ -26,7 +27,9 @@ static int write_map(pid_t pid, const char *file, uid_t base, struct pr_error *e
 {
 	char path[64], text[128];
 	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, file);
-	snprintf(text, sizeof text, "0 %" PRIu32 " 1\n%d %" PRIu32 " 1\n", base, CANDIDATE_ID, base + 1);
+	/* 0 of the worker's user namespace is the owner: root, or in the outer namespace the ordinary user. */
+	uid_t candidate = guard_holds(GUARD_IDS) ? base + 1 : 0;
+	snprintf(text, sizeof text, "0 %" PRIu32 " 1\n%d %" PRIu32 " 1\n", base, CANDIDATE_ID, candidate);
 	int r = io_write_file(AT_FDCWD, path, text);
 	if (r < 0)
 		return pr_error_errno(error, -r, "writing %s of the newborn process", file);

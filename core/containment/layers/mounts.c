@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/guard.h"
 
 #define STEP(name, call) \
 	do { \
@@ -140,6 +141,8 @@ static int mount_proc(const char **ret_step)
 
 	STEP("mount proc", mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
 	for (size_t i = 0; i < ELEMENTS(user_limits); i++) {
+		if (i == 0 && !guard_holds(GUARD_USER_NAMESPACES))
+			continue;
 		_cleanup_close_ int limit = open(user_limits[i].file, O_WRONLY | O_CLOEXEC);
 		if (limit >= 0)
 			STEP(user_limits[i].file, write(limit, user_limits[i].limit, strlen(user_limits[i].limit)));
