@@ -72,22 +72,26 @@ static void pair_give_back(struct worker *worker, struct id_pair *pair)
 	free(pair);
 }
 
-void run_forget_namespaces(struct run *run)
+static void let_go(int *fd)
 {
-	for (int i = 0; i < SLOW_NAMESPACES; i++) {
-		cleanup_close(&run->slow[i]);
-		run->slow[i] = -1;
-	}
+	cleanup_close(fd);
+	*fd = -1;
+}
+
+void run_let_go(struct run *run)
+{
+	let_go(&run->report);
+	let_go(&run->pidfd);
+	cgroup_leaf_release(&run->leaf);
+	for (int i = 0; i < SLOW_NAMESPACES; i++)
+		let_go(&run->slow[i]);
 }
 
 static void run_release(struct worker *worker, struct run *run)
 {
-	cgroup_leaf_release(&run->leaf);
-	cleanup_close(&run->pidfd);
-	cleanup_close(&run->report);
+	run_let_go(run);
 	cleanup_close(&run->workspace);
 	cleanup_close(&run->user_namespace);
-	run_forget_namespaces(run);
 	pair_give_back(worker, run->ids);
 	free(run);
 }
@@ -413,7 +417,6 @@ static bool see_death(struct worker *worker, struct run *run)
 
 void run_close(struct worker *worker, struct run *run)
 {
-	(void)worker;
 	if (run->state == RUN_CLOSING || run->state == RUN_CLOSED)
 		return;
 	if (run->outcome == OUTCOME_NONE)
@@ -427,24 +430,23 @@ void run_close(struct worker *worker, struct run *run)
 	run->closing_deadline_ns = run->closing_since_ns + drain_ns();
 	run->state = RUN_CLOSING;
 	boundary_kill(run->leaf.fd);
+	/* They stand still already: what remains to be done is init's exit. */
+	if (run->alone)
+		cgroup_leaf_counts(&worker->tree, &run->leaf, &run->counts);
 }
 
 static void finish(struct worker *worker, struct run *run)
 {
 	int populated = cgroup_populated(run->leaf.events);
 	run->remaining = populated > 0 ? cgroup_count(run->leaf.fd) : 0;
-	cgroup_leaf_counts(&worker->tree, &run->leaf, &run->counts);
+	if (!run->alone)
+		cgroup_leaf_counts(&worker->tree, &run->leaf, &run->counts);
 	reap(run);
 	/* What is still populated cannot be removed: it is reported, and the next sweep has it. */
 	run->removed = run->remaining == 0 && cgroup_leaf_remove(&worker->tree, &run->leaf, &run->nested) == 0;
 	run->closing_ms = (double)(clock_mono_ns() - run->closing_since_ns) / NS_PER_MS;
 	run->state = RUN_CLOSED;
 	worker->live--;
-	cleanup_close(&run->report);
-	run->report = -1;
-	cleanup_close(&run->pidfd);
-	run->pidfd = -1;
-	cgroup_leaf_release(&run->leaf);
 }
 
 bool run_step(struct worker *worker, struct run *run)

@@ -88,7 +88,7 @@ struct run {
 	int report;
 	int workspace;		/* kept until released */
 	int user_namespace;
-	int slow[SLOW_NAMESPACES];	/* birth.h; until run_forget_namespaces */
+	int slow[SLOW_NAMESPACES];	/* birth.h; until run_let_go */
 	bool late_binds;		/* its root holds paths that were bound for it alone */
 
 	enum run_outcome outcome;
@@ -135,8 +135,8 @@ bool run_step(struct worker *worker, struct run *run);
 /* Begins to close it, whatever it does; harmless when it is closing already. */
 void run_close(struct worker *worker, struct run *run);
 
-/* Lets go of the namespaces of a closed run; takes a while, so its end is told before. */
-void run_forget_namespaces(struct run *run);
+/* Closes all that a closed run has no more use for; takes a while, so its end is told before. */
+void run_let_go(struct run *run);
 
 /* Forgets a closed run: workspace, ids, memory. */
 void run_free(struct worker *worker, struct run *run);

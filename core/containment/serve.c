@@ -18,6 +18,7 @@
 #include "core/containment/spare.h"
 
 #define FREEZE_WAIT_NS (2 * NS_PER_S)
+#define IDLE_NS (5 * NS_PER_MS)	/* with nothing to do for so long, the worker prepares what comes next */
 #define TICK_NS NS_PER_S	/* the sleep where memory for the descriptors is short */
 
 struct message {
@@ -202,7 +203,7 @@ static void tell_changes(struct loop *loop, struct run *run)
 	if (run->state != RUN_CLOSED)
 		return;
 	say_closed(loop, run);
-	run_forget_namespaces(run);
+	run_let_go(run);
 	if (loop->stopping) {
 		loop->stop_killed += run->killed;
 		loop->stop_remaining += run->remaining;
@@ -455,14 +456,16 @@ static int open_signals(struct pr_error *error)
 	return fd < 0 ? pr_error_errno(error, errno, "waiting for signals") : fd;
 }
 
-/* Is there something to do as soon as there is nothing else? */
-static bool idle_work(const struct loop *loop)
+static bool spare_is_wanted(const struct loop *loop)
 {
 	return !loop->stopping && !loop->ending && spare_is_due(loop->worker);
 }
 
-/* The shortest sleep that a run asks for, and none over a tick while deadlines run. */
-static int wait_for(struct loop *loop, struct pollfd *fds, size_t count)
+/*
+ * The shortest sleep that a run asks for, and none over a tick while deadlines run. True where nothing came and there is
+ * time to prepare a boundary: not before, or those who wait for a run's end would wait for that too.
+ */
+static bool wait_for(struct loop *loop, struct pollfd *fds, size_t count)
 {
 	int64_t wait = INT64_MAX;
 	for (struct run *run = loop->runs; run; run = run->next) {
@@ -471,10 +474,13 @@ static int wait_for(struct loop *loop, struct pollfd *fds, size_t count)
 	}
 	if (count == 0 && wait > TICK_NS)
 		wait = TICK_NS;
-	if (wait < 0 || idle_work(loop))
+	if (wait < 0)
 		wait = 0;
+	bool spare = wait > IDLE_NS && spare_is_wanted(loop);
+	if (spare)
+		wait = IDLE_NS;
 	struct timespec time = { .tv_sec = wait / NS_PER_S, .tv_nsec = wait % NS_PER_S };
-	return ppoll(fds, count, wait == INT64_MAX ? NULL : &time, NULL);
+	return ppoll(fds, count, wait == INT64_MAX ? NULL : &time, NULL) == 0 && spare;
 }
 
 int serve(struct worker *worker, int socket, unsigned swept, struct pr_error *error)
@@ -492,7 +498,7 @@ int serve(struct worker *worker, int socket, unsigned swept, struct pr_error *er
 	say_ready(&loop, swept);
 	while (!loop.ending || worker->live > 0) {
 		size_t count = gather(&loop, &fds, &allocated);
-		bool idle = wait_for(&loop, fds, count) == 0 && count > 0;
+		bool idle = wait_for(&loop, fds, count);
 		flush(&loop);
 		if (!loop.ending && count > 0 && fds[0].revents & (POLLIN | POLLHUP | POLLERR))
 			read_requests(&loop);
@@ -504,7 +510,7 @@ int serve(struct worker *worker, int socket, unsigned swept, struct pr_error *er
 		}
 		step_all(&loop);
 		finish_stop(&loop);
-		if (idle && idle_work(&loop))
+		if (idle && spare_is_wanted(&loop))
 			spare_prepare(worker);
 	}
 	spare_drop(worker);
