@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/clock.h"
 
 #define USAGE 64
 
@@ -53,21 +54,21 @@ void report_row(struct report *report, const struct samples *samples, const stru
 {
 	if (!samples->count)
 		return;
-	double median = samples_median(samples), p95 = samples_percentile(samples, 95);
+	double median = samples_median(samples), p95 = samples_percentile(samples, 95), p99 = samples_percentile(samples, 99);
 	double other = against ? samples_median(against) : 0;
 	bool compared = other > 0;
 	if (report->json) {
-		printf("{\"bench\":\"%s\",\"case\":\"%s\",\"n\":%zu,\"median\":%.3f,\"p95\":%.3f,\"unit\":\"%s\",", report->bench,
-		       samples->name, samples->count, median, p95, report->unit);
+		printf("{\"bench\":\"%s\",\"case\":\"%s\",\"n\":%zu,\"median\":%.3f,\"p95\":%.3f,\"p99\":%.3f,\"unit\":\"%s\",",
+		       report->bench, samples->name, samples->count, median, p95, p99, report->unit);
 		if (compared)
 			printf("\"ratio\":%.3f,\"against\":\"%s\"}\n", median / other, against->name);
 		else
 			printf("\"ratio\":null,\"against\":null}\n");
 	} else {
 		if (!report->started)
-			printf("%-24s %6s %10s %10s  %-9s %8s  %s\n", report->bench, "n", "median", "p95", "unit", "ratio",
-			       "against");
-		printf("%-24s %6zu %10.3f %10.3f  %-9s ", samples->name, samples->count, median, p95, report->unit);
+			printf("%-32s %6s %10s %10s %10s  %-9s %8s  %s\n", report->bench, "n", "median", "p95", "p99", "unit",
+			       "ratio", "against");
+		printf("%-32s %6zu %10.3f %10.3f %10.3f  %-9s ", samples->name, samples->count, median, p95, p99, report->unit);
 		if (compared)
 			printf("%8.2f  %s\n", median / other, against->name);
 		else
@@ -77,38 +78,54 @@ void report_row(struct report *report, const struct samples *samples, const stru
 	fflush(stdout);
 }
 
-_Noreturn static void usage(const char *program)
+struct option {
+	const char *name;
+	int *value;
+};
+#define OPTIONS 4
+
+_Noreturn static void usage(const char *program, const struct option options[static OPTIONS])
 {
-	fprintf(stderr, "usage: %s [--rounds N] [--sleepers N] [--json]\n", program);
+	fprintf(stderr, "usage: %s", program);
+	for (int i = 0; i < OPTIONS; i++)
+		if (*options[i].value)
+			fprintf(stderr, " [%s N]", options[i].name);
+	fprintf(stderr, " [--json]\n");
 	exit(USAGE);
 }
 
-static int positive(const char *text, const char *program)
+/* A whole number from 1 to 100,000; 0: it is none. */
+static int positive(const char *text)
 {
 	char *end;
 	long number = text ? strtol(text, &end, 10) : 0;
-	if (!text || *end || number < 1 || number > 100000)
-		usage(program);
-	return (int)number;
+	return !text || *end || number < 1 || number > 100000 ? 0 : (int)number;
 }
 
-struct bench_options bench_options_read(int argc, char **argv, struct bench_options options)
+struct bench_options bench_options_read(int argc, char **argv, struct bench_options defaults)
 {
+	struct bench_options read = defaults;
+	const struct option known[OPTIONS] = { { "--rounds", &read.rounds }, { "--processes", &read.processes },
+					       { "--boundaries", &read.boundaries }, { "--seconds", &read.seconds } };
 	for (int i = 1; i < argc; i++) {
-		const char *next = i + 1 < argc ? argv[i + 1] : NULL;
 		if (strcmp(argv[i], "--json") == 0) {
-			options.json = true;
-		} else if (strcmp(argv[i], "--rounds") == 0) {
-			options.rounds = positive(next, argv[0]);
-			i++;
-		} else if (strcmp(argv[i], "--sleepers") == 0 && options.sleepers) {
-			options.sleepers = positive(next, argv[0]);
-			i++;
-		} else {
-			usage(argv[0]);
+			read.json = true;
+			continue;
 		}
+		int which = 0;
+		while (which < OPTIONS && (!*known[which].value || strcmp(argv[i], known[which].name) != 0))
+			which++;
+		int number = which < OPTIONS && i + 1 < argc ? positive(argv[++i]) : 0;
+		if (!number)
+			usage(argv[0], known);
+		*known[which].value = number;
 	}
-	return options;
+	return read;
+}
+
+double bench_since_ms(int64_t start)
+{
+	return (double)(clock_mono_ns() - start) / (double)NS_PER_MS;
 }
 
 bool bench_installed(const char *program)

@@ -1,12 +1,13 @@
 /*
- * What a benchmark measured, as a table or as rows of JSON (one object a line: bench, case, n, median, p95, unit,
- * ratio, against).
+ * What a benchmark measured, as a table or as rows of JSON (one object a line: bench, case, n, median, p95, p99,
+ * unit, ratio, against).
  */
 #ifndef TESTS_BENCH_REPORT_H
 #define TESTS_BENCH_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct samples {
 	const char *name;	/* the case: "proctor", "posix_spawn", "bwrap", ... */
@@ -32,10 +33,16 @@ void report_row(struct report *report, const struct samples *samples, const stru
 struct bench_options {
 	bool json;
 	int rounds;
-	int sleepers;		/* processes of each task, of those benchmarks that have them */
+	/* Of those benchmarks that have them; 0: it has none. */
+	int processes;		/* of all boundaries together */
+	int boundaries;		/* at most so many at once */
+	int seconds;
 };
 
 struct bench_options bench_options_read(int argc, char **argv, struct bench_options defaults);
+
+/* Milliseconds since a clock_mono_ns(). */
+double bench_since_ms(int64_t start);
 
 /* Is a peer installed? Looks along PATH. */
 bool bench_installed(const char *program);

@@ -1,64 +1,32 @@
 /*
  * What containment costs: /bin/true through a running proctor-worker under the full default profile, from the
- * request to the removed cgroup, against posix_spawn and waitpid (and bwrap where it is installed), interleaved,
+ * request to the removed cgroup, against posix_spawn and waitpid, and peers that are installed (peers.h), interleaved,
  * each begun on a machine that has come to rest: what one left behind must not be paid for by the next. A run
  * like the last one finds its boundary prepared (core/containment/spare.h); "unprepared" are runs of which none is.
  * Then how many runs a second one worker does with 1, 24 and 200 in flight, where the preparation is in the figure
  * as everything else, and the CPU time of a run: the worker's and that of all it started.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
 #include "core/base/io.h"
+#include "tests/bench/load.h"
+#include "tests/bench/peers.h"
 #include "tests/bench/report.h"
-#include "tests/support/skip.h"
 #include "tests/support/worker_harness.h"
 
 #define WARM_UP 3
 #define RUN_MS 30000
 #define REST_NS (25 * NS_PER_MS)
 
-extern char **environ;
-
 static int null_fd;
 
 static const char *const TRUE_COMMAND[] = { "/bin/true", NULL };
-static const char *const BWRAP_COMMAND[] = {
-	"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
-	"--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-	"--tmpfs", "/workspace", "--chdir", "/workspace", "/bin/true", NULL
-};
-
-static double since_ms(int64_t start)
-{
-	return (double)(clock_mono_ns() - start) / (double)NS_PER_MS;
-}
-
-/* A spawn and its end in ms; a negative number where it failed. */
-static double spawn_once(const char *const *command)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawn_file_actions_init(&actions);
-	for (int fd = 0; fd < 3; fd++)
-		posix_spawn_file_actions_adddup2(&actions, null_fd, fd);
-	pid_t pid;
-	int status = -1;
-	int64_t start = clock_mono_ns();
-	int r = posix_spawnp(&pid, command[0], &actions, NULL, (char *const *)command, environ);
-	while (r == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	double ms = since_ms(start);
-	posix_spawn_file_actions_destroy(&actions);
-	return r == 0 && status == 0 ? ms : -1;
-}
 
 static struct run_spec true_spec(void)
 {
@@ -73,7 +41,7 @@ static double contained_once(struct worker *worker, uint64_t inodes)
 	int64_t start = clock_mono_ns();
 	int run = worker_run(worker, &spec);
 	const struct run_result *result = worker_finish(worker, run, RUN_MS);
-	double ms = since_ms(start);
+	double ms = bench_since_ms(start);
 	bool right = result->closed && strcmp(result->outcome, "exited") == 0 && result->code == 0;
 	if (!right)
 		fprintf(stderr, "spawn: outcome '%s', code %d: %s\n", result->outcome, result->code,
@@ -102,51 +70,68 @@ static double throughput(struct worker *worker, int total, int in_flight)
 		worker_release_run(worker, (int)event_number(closed, "run"));
 		ended++;
 	}
-	return (double)total / (since_ms(start) / 1000);
+	return (double)total / (bench_since_ms(start) / 1000);
 }
 
-enum { PLAIN, OURS, UNPREPARED, BWRAP, CASES };
+enum { OURS, UNPREPARED, FIRST_PEER, CASES = FIRST_PEER + PEERS };
 
 static double measure_once(int which, struct worker *worker, unsigned turn)
 {
 	clock_sleep_ns(REST_NS);
 	switch (which) {
-	case PLAIN:
-		return spawn_once(TRUE_COMMAND);
 	case OURS:
 		return contained_once(worker, 1000);
 	case UNPREPARED:
 		/* Unlike the last one, and unlike the one before. */
 		return contained_once(worker, 2000 + turn);
 	default:
-		return spawn_once(BWRAP_COMMAND);
+		return peers[which - FIRST_PEER].once();
+	}
+}
+
+static void report_latency(struct samples *cases, const struct bench_options *options)
+{
+	struct report report = { .bench = "spawn", .unit = "ms", .json = options->json };
+	const struct samples *plain = &cases[FIRST_PEER];
+	report_row(&report, plain, NULL);
+	for (int i = 0; i < CASES; i++) {
+		if (i != FIRST_PEER)
+			report_row(&report, &cases[i], plain);
 	}
 }
 
 static bool measure_latency(struct worker *worker, const struct bench_options *options)
 {
-	struct samples cases[CASES] = { { .name = "posix_spawn" }, { .name = "proctor" }, { .name = "proctor, unprepared" },
-					{ .name = "bwrap" } };
-	bool peer = bench_installed("bwrap") && spawn_once(BWRAP_COMMAND) >= 0;
-	bool whole = true;
+	struct samples cases[CASES] = { [OURS] = { .name = "proctor" }, [UNPREPARED] = { .name = "proctor, unprepared" } };
+	bool there[CASES] = { [OURS] = true, [UNPREPARED] = true };
+	for (int i = 0; i < PEERS; i++) {
+		cases[FIRST_PEER + i].name = peers[i].name;
+		there[FIRST_PEER + i] = peers[i].prepare();
+	}
+	bool whole = there[FIRST_PEER];
 	for (int round = -WARM_UP; round < options->rounds && whole; round++) {
 		/* So that the next one is like it. */
 		clock_sleep_ns(REST_NS);
 		whole = contained_once(worker, 1000) >= 0;
 		for (int i = 0; i < CASES && whole; i++) {
-			double ms = i == BWRAP && !peer ? 0 : measure_once(i, worker, (unsigned)(round + WARM_UP));
+			if (!there[i])
+				continue;
+			double ms = measure_once(i, worker, (unsigned)(round + WARM_UP));
 			whole = ms >= 0;
-			if (whole && round >= 0 && (i != BWRAP || peer))
+			if (!whole)
+				fprintf(stderr, "spawn: %s failed\n", cases[i].name);
+			if (whole && round >= 0)
 				samples_add(&cases[i], ms);
 		}
 	}
-	struct report report = { .bench = "spawn", .unit = "ms", .json = options->json };
-	for (int i = 0; i < CASES; i++)
-		report_row(&report, &cases[i], i == PLAIN ? NULL : &cases[PLAIN]);
-	if (!peer)
-		fprintf(stderr, "spawn: no row of bwrap: it is not installed, or does not work here\n");
-	for (int i = 0; i < CASES; i++)
+	report_latency(cases, options);
+	for (int i = 0; i < CASES; i++) {
+		if (!there[i])
+			fprintf(stderr, "spawn: no row of %s: %s\n", cases[i].name, peers[i - FIRST_PEER].missing());
 		samples_release(&cases[i]);
+	}
+	for (int i = 0; i < PEERS; i++)
+		peers[i].release();
 	return whole;
 }
 
@@ -199,19 +184,9 @@ static bool measure_throughput(struct worker *worker, const struct bench_options
 int main(int argc, char **argv)
 {
 	struct bench_options options = bench_options_read(argc, argv, (struct bench_options){ .rounds = 30 });
-	if (access(PROCTOR_BUILD "/proctor-worker", X_OK) < 0)
-		skip_program("%s/proctor-worker is not built", PROCTOR_BUILD);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct worker *worker = worker_start(&(struct worker_start){ 0 });
-	if (!worker)
-		return 1;
-	if (worker_refused(worker)) {
-		const char *message = event_text(worker_refused(worker), "message");
-		fprintf(stderr, "spawn: no boundary on this host: %s\n", message);
-		worker_free(worker);
-		return 2;
-	}
-	bool whole = measure_latency(worker, &options) && measure_throughput(worker, &options);
+	struct worker *worker = load_worker("spawn");
+	bool whole = worker && measure_latency(worker, &options) && measure_throughput(worker, &options);
 	worker_free(worker);
 	return whole ? 0 : 1;
 }

@@ -1,7 +1,8 @@
 /*
- * From the stop to nothing alive: four tasks with 200 sleeping processes each. Of proctor, from the request `stop` to
- * `stopped` (the round frozen, each leaf killed, waited for until it is empty, and removed); of bwrap, four of
- * them at once, from SIGKILL to the end of file of a pipe that every sleeper holds.
+ * From the stop to nothing alive: 200 sleepers (--processes), and fork bombs that a limit holds at half as many again, in 1, 8
+ * and 64 boundaries together. Of proctor, from the request `stop` to `stopped` (the round frozen, each leaf killed, waited for until it is
+ * empty, and removed); of bwrap, as many of them at once, from SIGKILL to the end of file of a pipe that every process
+ * holds. bwrap has no limit of its own: each one's bomb is held by a pids cgroup that is made for it here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,67 +17,60 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
+#include "core/base/io.h"
+#include "tests/bench/load.h"
+#include "tests/bench/peers.h"
 #include "tests/bench/report.h"
-#include "tests/support/scratch.h"
-#include "tests/support/skip.h"
-#include "tests/support/worker_harness.h"
 
-#define TASKS 4
-#define READY_MS 120000
+#define READY_MS 60000
 #define STOP_MS 60000
 
-static char *sleepers_script;
-
-static double since_ms(int64_t start)
-{
-	return (double)(clock_mono_ns() - start) / (double)NS_PER_MS;
-}
+static const int counts[] = LOAD_COUNTS;
 
 /* One measure of ours in ms, with a worker of its own: what was stopped is never used again. */
-static double stop_ours(int sleepers)
+static double stop_ours(const struct load *load)
 {
-	struct worker *worker = worker_start(&(struct worker_start){ 0 });
-	if (!worker || worker_refused(worker)) {
-		fprintf(stderr, "stop: no boundary on this host: %s\n", worker ? event_text(worker_refused(worker), "message") : "");
-		worker_free(worker);
-		return -1;
-	}
-	const struct run_spec spec = { .argv = (const char *[]){ "sh", "-c", sleepers_script, NULL },
-				       .processes = sleepers + 50, .memory_bytes = UINT64_C(1) << 30,
-				       .workspace_bytes = UINT64_C(16) << 20, .inodes = 1000 };
-	int runs[TASKS];
-	bool ready = true;
-	for (int i = 0; i < TASKS; i++)
-		ready = (runs[i] = worker_run(worker, &spec)) > 0 && ready;
-	for (int i = 0; i < TASKS && ready; i++)
-		ready = worker_await_output(worker, runs[i], "ready\n", READY_MS);
+	struct worker *worker = load_worker("stop");
+	int runs[LOAD_BOUNDARIES_MAX];
 	double ms = -1;
-	if (ready) {
+	if (worker && load_start(worker, load, runs)) {
 		int64_t start = clock_mono_ns();
 		worker_send_op(worker, "stop", 0);
 		struct json_object *stopped = worker_await(worker, "stopped", 0, STOP_MS);
-		ms = since_ms(start);
-		if (!stopped || event_number(stopped, "remaining") != 0 || event_number(stopped, "killed") < TASKS * sleepers) {
+		ms = bench_since_ms(start);
+		int least = load->kind == LOAD_BOMB ? load->boundaries : load->boundaries * load_share(load);
+		if (!stopped || event_number(stopped, "remaining") != 0 || event_number(stopped, "killed") < least) {
 			fprintf(stderr, "stop: %s\n", stopped ? json_object_to_json_string(stopped) : "no `stopped` in time");
 			ms = -1;
 		}
-	} else {
-		fprintf(stderr, "stop: the sleepers did not start\n");
 	}
 	worker_free(worker);
 	return ms;
 }
 
-static pid_t start_bwrap(int output)
+struct other {		/* one bwrap with its share of the load */
+	pid_t pid;
+	struct peer_cgroup held;	/* of a bomb */
+};
+
+static bool start_bwrap(struct other *other, const struct load *load, int output)
 {
-	pid_t pid = fork();
-	if (pid != 0)
-		return pid;
+	char texts[2][16];
+	const char *argv[PEER_BWRAP_ARGUMENTS + LOAD_ARGUMENTS];
+	size_t length = peer_bwrap(argv, LOAD_PROGRAM);
+	load_command(load, texts, argv + length);
+	other->held = (struct peer_cgroup){ .fd = -1 };
+	/* Its monitor and its pid 1 are counted beside the bomb. */
+	if (load->kind == LOAD_BOMB && !peer_cgroup_make(&other->held, "pids", load_share(load) + 2))
+		return false;
+	other->pid = fork();
+	if (other->pid != 0)
+		return other->pid > 0;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (other->held.fd >= 0 && io_write_file(other->held.fd, "cgroup.procs", "0") < 0)
+		_exit(126);
 	dup2(output, 1);
-	execlp("bwrap", "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr", "--symlink",
-	       "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev",
-	       "/dev", "--tmpfs", "/tmp", "sh", "-c", sleepers_script, (char *)NULL);
+	execvp(argv[0], (char *const *)argv);
 	_exit(127);
 }
 
@@ -101,54 +95,83 @@ static bool read_lines(int fd, int lines, int timeout_ms)
 	}
 }
 
-static double stop_bwrap(void)
+static double stop_bwrap(const struct load *load)
 {
 	int fds[2];
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -1;
-	pid_t pids[TASKS];
-	for (int i = 0; i < TASKS; i++)
-		pids[i] = start_bwrap(fds[1]);
+	struct other others[LOAD_BOUNDARIES_MAX] = { 0 };
+	bool whole = true;
+	int started = 0;
+	while (started < load->boundaries && whole)
+		whole = start_bwrap(&others[started++], load, fds[1]);
 	close(fds[1]);
-	bool ready = read_lines(fds[0], TASKS, READY_MS);
+	whole = whole && read_lines(fds[0], load->boundaries, READY_MS);
 	int64_t start = clock_mono_ns();
-	for (int i = 0; i < TASKS; i++)
-		if (pids[i] > 0)
-			kill(pids[i], SIGKILL);
+	for (int i = 0; i < started; i++)
+		if (others[i].pid > 0)
+			kill(others[i].pid, SIGKILL);
 	bool ended = read_lines(fds[0], 0, STOP_MS);
-	double ms = since_ms(start);
-	for (int i = 0; i < TASKS; i++)
-		while (pids[i] > 0 && waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+	double ms = bench_since_ms(start);
+	for (int i = 0; i < started; i++) {
+		while (others[i].pid > 0 && waitpid(others[i].pid, NULL, 0) < 0 && errno == EINTR)
 			;
+		peer_cgroup_remove(&others[i].held);
+	}
 	close(fds[0]);
-	return ready && ended ? ms : -1;
+	return whole && ended ? ms : -1;
+}
+
+/* Why bwrap has no row of this load here; NULL where it has. */
+static const char *no_bwrap(const struct load *load)
+{
+	struct load small = { load->kind, 1, 2 };
+	if (!bench_installed("bwrap"))
+		return "it is not installed";
+	struct peer_cgroup trial = { .fd = -1 };
+	if (load->kind == LOAD_BOMB && !peer_cgroup_make(&trial, "pids", 16))
+		return "no pids cgroup can be made to hold its bomb";
+	peer_cgroup_remove(&trial);
+	return stop_bwrap(&small) < 0 ? "it does not work here" : NULL;
+}
+
+static bool measure(struct report *report, enum load_kind kind, const struct bench_options *options)
+{
+	int processes = kind == LOAD_BOMB ? options->processes * 3 / 2 : options->processes;
+	struct samples ours[ELEMENTS(counts)] = { 0 }, bwraps[ELEMENTS(counts)] = { 0 };
+	char names[2][ELEMENTS(counts)][64];
+	const char *reason = no_bwrap(&(struct load){ kind, 1, processes });
+	bool whole = true;
+	for (int round = 0; round < options->rounds; round++) {
+		for (size_t i = 0; i < ELEMENTS(counts) && counts[i] <= options->boundaries && whole; i++) {
+			struct load load = { kind, counts[i], processes };
+			double a = stop_ours(&load), b = reason ? 0 : stop_bwrap(&load);
+			whole = a >= 0 && b >= 0;
+			if (whole)
+				samples_add(&ours[i], a);
+			if (whole && !reason)
+				samples_add(&bwraps[i], b);
+		}
+	}
+	for (size_t i = 0; i < ELEMENTS(counts); i++) {
+		snprintf(names[0][i], sizeof names[0][i], "proctor, %d %s in %d", processes, load_name(kind), counts[i]);
+		snprintf(names[1][i], sizeof names[1][i], "bwrap, %d %s in %d", processes, load_name(kind), counts[i]);
+		ours[i].name = names[0][i];
+		bwraps[i].name = names[1][i];
+		report_row(report, &bwraps[i], NULL);
+		report_row(report, &ours[i], &bwraps[i]);
+		samples_release(&ours[i]);
+		samples_release(&bwraps[i]);
+	}
+	if (reason)
+		fprintf(stderr, "stop: no row of bwrap for %s: %s\n", load_name(kind), reason);
+	return whole;
 }
 
 int main(int argc, char **argv)
 {
-	struct bench_options options = bench_options_read(argc, argv, (struct bench_options){ .rounds = 10, .sleepers = 200 });
-	if (access(PROCTOR_BUILD "/proctor-worker", X_OK) < 0)
-		skip_program("%s/proctor-worker is not built", PROCTOR_BUILD);
-	sleepers_script = scratch_text("i=0; while [ $i -lt %d ]; do sleep 600 & i=$((i+1)); done; echo ready; wait", options.sleepers);
-
-	struct samples ours = { .name = "proctor" }, bwrap = { .name = "bwrap" };
-	bool peer = bench_installed("bwrap") && stop_bwrap() >= 0;
-	bool whole = true;
-	for (int round = 0; round < options.rounds && whole; round++) {
-		double a = stop_ours(options.sleepers), b = peer ? stop_bwrap() : 0;
-		whole = a >= 0 && b >= 0;
-		if (whole)
-			samples_add(&ours, a);
-		if (whole && peer)
-			samples_add(&bwrap, b);
-	}
+	const struct bench_options defaults = { .rounds = 10, .processes = 200, .boundaries = LOAD_BOUNDARIES_MAX };
+	struct bench_options options = bench_options_read(argc, argv, defaults);
 	struct report report = { .bench = "stop", .unit = "ms", .json = options.json };
-	report_row(&report, &ours, peer ? &bwrap : NULL);
-	report_row(&report, &bwrap, NULL);
-	if (!peer)
-		fprintf(stderr, "stop: no row of bwrap: it is not installed, or does not work here\n");
-	samples_release(&ours);
-	samples_release(&bwrap);
-	free(sleepers_script);
-	return whole ? 0 : 1;
+	return measure(&report, LOAD_SLEEPERS, &options) && measure(&report, LOAD_BOMB, &options) ? 0 : 1;
 }
