@@ -17,6 +17,11 @@
 #define GUARDS(X) \
 	X(GUARD_CGROUP_KILL, "cgroup-kill", "boundary_kill() writes nothing", "K1 K2 K3") \
 	X(GUARD_CGROUP_BIRTH, "cgroup-birth", "no CLONE_INTO_CGROUP at birth", "K5") \
+	X(GUARD_DRAIN_WAIT, "drain-wait", "a run is closed without waiting until its cgroup is empty", "K7") \
+	X(GUARD_REMOVE_RETRY, "remove-retry", "a busy cgroup is not tried again", "K9") \
+	X(GUARD_REMOVE_NESTED, "remove-nested", "cgroups inside a run's own are left", "K11") \
+	X(GUARD_SWEEP, "sweep", "what dead owners left is not swept", "K9-sweep") \
+	X(GUARD_SWEEP_OWNER, "sweep-owner", "one live owner (PROCTOR_SWEEP_OWNER, a pid) is taken for dead", "K9-live") \
 	X(GUARD_EXEC_STATUS, "exec-status", "a failed exec is not reported", "K6") \
 	X(GUARD_NO_FOLLOW, "no-follow", "the collector follows symbolic links", "E3 E4 E5") \
 	X(GUARD_TYPE_CHECK, "type-check", "the collector takes every file type for a regular file", "E3 E5") \

@@ -361,7 +361,7 @@ static int remove_with_retry(int parent, const char *name)
 	for (int64_t pause = NS_PER_MS / 5;; pause = pause < 10 * NS_PER_MS ? 2 * pause : pause) {
 		if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			return 0;
-		if (errno != EBUSY || clock_mono_ns() >= deadline)
+		if (errno != EBUSY || clock_mono_ns() >= deadline || !guard_holds(GUARD_REMOVE_RETRY))
 			return -errno;
 		clock_sleep_ns(pause);
 	}
@@ -377,7 +377,7 @@ static int remove_below(int parent, const char *name, unsigned depth, unsigned *
 		return errno == ENOENT ? 0 : -errno;
 	_cleanup_closedir_ DIR *stream = open_stream(fd);
 	for (struct dirent *entry; stream && (entry = readdir(stream));) {
-		if (!is_child(entry))
+		if (!is_child(entry) || !guard_holds(GUARD_REMOVE_NESTED))
 			continue;
 		if (++*nested > NESTED_MAX || depth + 1 > NESTED_DEPTH)
 			return -E2BIG;

@@ -460,7 +460,8 @@ bool run_step(struct worker *worker, struct run *run)
 	if (run->state == RUN_CLOSING && !run->init_gone)
 		run->init_gone = run_is_dead(run);
 	if (run->state == RUN_CLOSING &&
-	    (cgroup_populated(run->leaf.events) <= 0 || clock_mono_ns() >= run->closing_deadline_ns)) {
+	    (!guard_holds(GUARD_DRAIN_WAIT) || cgroup_populated(run->leaf.events) <= 0 ||
+	     clock_mono_ns() >= run->closing_deadline_ns)) {
 		finish(worker, run);
 		changed = true;
 	}

@@ -2,7 +2,6 @@
  * K12: a candidate cannot leave its cgroup for the parent's or a sibling's, nor make one. It tries as one who knows every path
  * on the host; whether it went is read from outside, from the cgroups. The worker's own claim must agree.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,45 +34,6 @@ static bool is_empty(const char *directory, const char *file)
 	return io_read_file(AT_FDCWD, path, 1u << 20, &text) < 0 || text.length == 0;
 }
 
-/* Does a process of that command line stand in the cgroup? */
-static bool holds(const char *directory, const char *marker)
-{
-	_cleanup_buffer_ struct buffer list = BUFFER_INIT;
-	char path[4600];
-	snprintf(path, sizeof path, "%s/cgroup.procs", directory);
-	if (io_read_file(AT_FDCWD, path, 1u << 20, &list) < 0 || !list.data)
-		return false;
-	for (char *at = list.data; *at; at += strcspn(at, "\n") + 1) {
-		_cleanup_buffer_ struct buffer text = BUFFER_INIT;
-		snprintf(path, sizeof path, "/proc/%ld/cmdline", strtol(at, NULL, 10));
-		if (io_read_file(AT_FDCWD, path, 65536, &text) == 0 && text.length && memmem(text.data, text.length, marker, strlen(marker)))
-			return true;
-	}
-	return false;
-}
-
-static bool look_for_leaf(const char *parent, const char *marker, char *ret_path, size_t size)
-{
-	_cleanup_closedir_ DIR *stream = opendir(parent);
-	for (struct dirent *entry; stream && (entry = readdir(stream));) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		snprintf(ret_path, size, "%s/%s", parent, entry->d_name);
-		if (holds(ret_path, marker))
-			return true;
-	}
-	return false;
-}
-
-/* The leaf below the round's parent in which it runs. While it executes sleep(1) it has no command line. */
-static bool find_leaf(const char *parent, const char *marker, char *ret_path, size_t size)
-{
-	for (int tries = 0; tries < 200; tries++, clock_sleep_ns(10 * NS_PER_MS))
-		if (look_for_leaf(parent, marker, ret_path, size))
-			return true;
-	return false;
-}
-
 static bool unmake(const char *directory)
 {
 	char path[4600];
@@ -97,7 +57,7 @@ static bool set_scene(const struct worker_start *how, struct scene *scene, struc
 	const char *const argv[] = { "/bin/sh", "-c", "echo up; exec sleep $1", "sh", marker, NULL };
 	int run = worker_run(scene->worker, &(struct run_spec){ .argv = argv });
 	if (run <= 0 || !worker_await_output(scene->worker, run, "up", FINISH_MS) ||
-	    !find_leaf(scene->parents[0], marker, scene->neighbour, sizeof scene->neighbour))
+	    !law_find_leaf(scene->parents[0], marker, scene->neighbour, sizeof scene->neighbour))
 		return law_broken(verdict, "no neighbour came up");
 	return true;
 }
@@ -132,7 +92,7 @@ static bool stays(struct scene *scene, struct verdict *verdict)
 		return false;
 	if (unmake(scene->neighbour))
 		return law_broken(verdict, "a candidate made a cgroup in its sibling's");
-	if (!find_leaf(scene->parents[0], marker, leaf, sizeof leaf))
+	if (!law_find_leaf(scene->parents[0], marker, leaf, sizeof leaf))
 		return law_broken(verdict, "a candidate is in none of the round's cgroups");
 	if (strcmp(leaf, scene->neighbour) == 0)
 		return law_broken(verdict, "a candidate entered its sibling");

@@ -46,8 +46,8 @@ struct law_more {
 };
 
 extern const struct law kill_laws[], birth_laws[], bounds_laws[], evidence_laws[], environment_laws[], output_laws[], layer_laws[], resource_laws[],
-	collector_laws[], control_laws[];
-extern const struct law_more control_more[];
+	collector_laws[], control_laws[], lifecycle_laws[];
+extern const struct law_more control_more[], lifecycle_more[];
 
 void law_holds(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns false, so that a judge may `return (void)law_broken(...)`. */
@@ -59,6 +59,8 @@ struct worker *law_worker(const struct worker_start *how, struct verdict *verdic
 /* Processes of the host whose command line holds `marker`, waited for at most so long to become none. */
 int law_processes(const char *marker);
 int law_processes_settle(const char *marker, int timeout_ms);
+/* The cgroup below a round's parent that holds a process with this in its command line; waits 2 s for it. */
+bool law_find_leaf(const char *parent, const char *marker, char *ret_path, size_t size);
 /* A marker that no other process has: a number of seconds to sleep. */
 void law_marker(char *ret_marker, size_t size);
 

@@ -16,7 +16,7 @@
 #include <fcntl.h>
 
 static const struct law *const families[] = { kill_laws, birth_laws, bounds_laws, evidence_laws, environment_laws,
-					      output_laws, layer_laws, resource_laws, collector_laws, control_laws };
+					      output_laws, layer_laws, resource_laws, collector_laws, control_laws, lifecycle_laws };
 
 static void __attribute__((format(printf, 3, 0))) write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
 {
@@ -78,6 +78,45 @@ int law_processes_settle(const char *marker, int timeout_ms)
 	return count;
 }
 
+/* Does a process of that command line stand in the cgroup? */
+static bool holds(const char *directory, const char *marker)
+{
+	_cleanup_buffer_ struct buffer list = BUFFER_INIT;
+	char path[4600];
+	snprintf(path, sizeof path, "%s/cgroup.procs", directory);
+	if (io_read_file(AT_FDCWD, path, 1u << 20, &list) < 0 || !list.data)
+		return false;
+	for (char *at = list.data; *at; at += strcspn(at, "\n") + 1) {
+		_cleanup_buffer_ struct buffer text = BUFFER_INIT;
+		snprintf(path, sizeof path, "/proc/%ld/cmdline", strtol(at, NULL, 10));
+		if (io_read_file(AT_FDCWD, path, 65536, &text) == 0 && text.length && memmem(text.data, text.length, marker, strlen(marker)))
+			return true;
+	}
+	return false;
+}
+
+static bool look_for_leaf(const char *parent, const char *marker, char *ret_path, size_t size)
+{
+	_cleanup_closedir_ DIR *stream = opendir(parent);
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(ret_path, size, "%s/%s", parent, entry->d_name);
+		if (holds(ret_path, marker))
+			return true;
+	}
+	return false;
+}
+
+bool law_find_leaf(const char *parent, const char *marker, char *ret_path, size_t size)
+{
+	/* While it executes sleep(1) it has no command line. */
+	for (int tries = 0; tries < 200; tries++, clock_sleep_ns(10 * NS_PER_MS))
+		if (look_for_leaf(parent, marker, ret_path, size))
+			return true;
+	return false;
+}
+
 void law_marker(char *ret_marker, size_t size)
 {
 	static unsigned serial;
@@ -95,7 +134,7 @@ static const struct law *find_law(const char *id)
 
 static const struct law_more *find_more(const char *id)
 {
-	static const struct law_more *const lists[] = { control_more }, none = { 0 };
+	static const struct law_more *const lists[] = { control_more, lifecycle_more }, none = { 0 };
 	for (size_t i = 0; i < ELEMENTS(lists); i++)
 		for (const struct law_more *more = lists[i]; more->id; more++)
 			if (strcmp(more->id, id) == 0)
