@@ -303,9 +303,9 @@ int evidence_patch(struct evidence *evidence)
 {
 	const struct tree_entry *patch = written(evidence, PATCH_FILE), *result = written(evidence, RESULT_FILE);
 
-	if (result && result->size > WORKSPACE_RESULT_BYTES)
+	if (result && workspace_over(result->size, WORKSPACE_RESULT_BYTES))
 		find_violation(evidence, REASON_RESULT_TOO_LARGE, RESULT_FILE);
-	else if (patch && patch->size > WORKSPACE_RESULT_BYTES)
+	else if (patch && workspace_over(patch->size, WORKSPACE_RESULT_BYTES))
 		find_violation(evidence, REASON_PATCH_TOO_LARGE, PATCH_FILE);
 	if (evidence->outcome != COLLECTION_WHOLE)
 		return 0;

@@ -134,6 +134,12 @@ static enum workspace_reason charge(struct collection *collection)
 	return workspace_charge_bytes(&collection->account, record->size);
 }
 
+/* The collector passes over `.git` at the top, whatever it is; so it is never in a tree, and no tree is unpacked with one. */
+static bool is_git(const char *name)
+{
+	return strncmp(name, ".git", 4) == 0 && (name[4] == '\0' || name[4] == '/');
+}
+
 static int read_name(struct collection *collection, const void *bytes)
 {
 	const struct stream_record *record = &collection->record;
@@ -143,6 +149,8 @@ static int read_name(struct collection *collection, const void *bytes)
 	collection->name[length] = '\0';
 	if (!stream_name_stands(collection->name, length))
 		return broken(collection, "an entry with a bad name");
+	if (is_git(collection->name))
+		return broken(collection, "an entry that no collector looks at");
 	if (!stream_order_stands(collection->at, collection->at_length, collection->name, length, &parent) &&
 	    record->type != STREAM_REFUSAL)
 		return broken(collection, "an entry out of order");

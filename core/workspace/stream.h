@@ -97,9 +97,9 @@ static inline bool stream_get(const unsigned char *bytes, struct stream_record *
 	case STREAM_FILE:
 		return record->name_length > 0;
 	case STREAM_LINK:
-		return record->name_length > 0 && record->size > 0 && record->size <= STREAM_TARGET_MAX;
+		return record->name_length > 0 && record->size > 0 && record->size <= STREAM_TARGET_MAX && record->mode == 0777;
 	case STREAM_END:
-		return record->name_length == 0;
+		return record->name_length == 0 && record->mode == 0 && record->root == STREAM_WORKSPACE;
 	}
 	return false;
 }

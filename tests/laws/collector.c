@@ -10,14 +10,16 @@
 #include "core/base/io.h"
 #include "tests/laws/collector_trial.h"
 #include "tests/laws/law.h"
+#include "tests/support/subject.h"
 
 #define FINISH_MS 20000
 #define COLLECTOR 1000000	/* a number of a run that the harness does not give */
 
-/* A run whose workspace holds more than a pipe does. */
+/* A run whose workspace holds more than a pipe does, and entries that nobody but their owner could read, who is gone. */
 static int leave_workspace(struct worker *worker, struct verdict *verdict)
 {
-	static const char *const argv[] = { "/bin/sh", "-c", "echo x > file; head -c 1000000 /dev/zero > large", NULL };
+	static const char *const argv[] = { "/bin/sh", "-c", "echo x > file; head -c 1000000 /dev/zero > large; "
+					    "mkdir shut; echo secret > shut/file; chmod 0 shut/file shut", NULL };
 	int run = worker_run(worker, &(struct run_spec){ .argv = argv });
 	const struct run_result *result = run > 0 ? worker_finish(worker, run, FINISH_MS) : NULL;
 	if (result && result->closed && strcmp(result->outcome, "exited") == 0 && result->code == 0)
@@ -111,13 +113,29 @@ static void judge_calls(const struct worker_start *how, struct verdict *verdict)
 	worker_free(worker);
 }
 
+/* What it is for: modes of 0 hide nothing. */
+static bool reads_what_is_shut(struct worker *worker, int run, struct verdict *verdict)
+{
+	int collector = worker_collect(worker, run, NULL);
+	const struct run_result *result = collector > 0 ? worker_finish(worker, collector, FINISH_MS) : NULL;
+	if (!result || !result->closed)
+		return law_broken(verdict, "no end of the collector");
+	struct collected collected = collected_read(result->output);
+	const struct collected_entry *directory = collected_find(&collected, "shut");
+	const struct collected_entry *file = collected_find(&collected, "shut/file");
+	bool good = collected.whole && !collected.refused && directory && directory->mode == 0 && file && file->mode == 0 &&
+		    strcmp(file->content, "secret\n") == 0;
+	collected_release(&collected);
+	return good || law_broken(verdict, "what has the mode 0 was not collected");
+}
+
 static void judge_capability(const struct worker_start *how, struct verdict *verdict)
 {
 	static const char *const wanted[] = { "CapInh:\t0000000000000000", "CapPrm:\t0000000000000004", "CapEff:\t0000000000000004",
 					      "CapBnd:\t0000000000000004", "CapAmb:\t0000000000000000", NULL };
 	struct worker *worker = law_worker(how, verdict);
 	int run = worker ? leave_workspace(worker, verdict) : -1;
-	if (run > 0 && stands_as(worker, run, wanted, verdict))
+	if (run > 0 && reads_what_is_shut(worker, run, verdict) && stands_as(worker, run, wanted, verdict))
 		law_holds(verdict, "CAP_DAC_READ_SEARCH alone");
 	worker_free(worker);
 }

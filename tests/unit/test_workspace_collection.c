@@ -97,6 +97,9 @@ static void test_what_no_collector_says(void **state)
 		{ "a reason of another's", { { STREAM_REFUSAL, REASON_STDOUT_TOO_LARGE, "x", NULL } }, 1 },
 		{ "a refusal of a bad name", { { STREAM_REFUSAL, REASON_SYMLINK, "../x", NULL } }, 1 },
 		{ "an unknown type", { { (enum stream_type)9, 0644, "x", "" } }, 1 },
+		{ ".git", { { STREAM_DIRECTORY, 0755, ".git", NULL } }, 1 },
+		{ ".git as a file", { { STREAM_FILE, 0644, ".git", "gitdir: /" } }, 1 },
+		{ ".git refused", { { STREAM_REFUSAL, REASON_SYMLINK, ".git/x", NULL } }, 1 },
 	};
 	for (size_t i = 0; i < ELEMENTS(streams); i++) {
 		_cleanup_buffer_ struct buffer bytes = BUFFER_INIT;
@@ -104,6 +107,86 @@ static void test_what_no_collector_says(void **state)
 		write_stream(&bytes, streams[i].records, streams[i].count);
 		if (outcome_of(place, &bytes, &reason) != COLLECTION_BROKEN)
 			fail_msg("%s: was taken", streams[i].why);
+	}
+}
+
+/* One header after a whole record, each of its fields a lie in turn; what should follow it does. */
+static void test_each_field_of_a_header(void **state)
+{
+	struct place *place = *state;
+	enum { TYPE, ROOT, MODE, NAME_LENGTH = 4, SIZE = 8 };	/* offsets (stream.h) */
+	static const struct { const char *why; struct one record; int offset, width; uint64_t value; } lies[] = {
+		{ "type 0", { STREAM_FILE, 0644, "x", "1" }, TYPE, 1, 0 },
+		{ "type 6", { STREAM_FILE, 0644, "x", "1" }, TYPE, 1, 6 },
+		{ "type 255", { STREAM_FILE, 0644, "x", "1" }, TYPE, 1, 255 },
+		{ "a file that says it is a directory", { STREAM_FILE, 0644, "x", "1" }, TYPE, 1, STREAM_DIRECTORY },
+		{ "a directory that says it is a link", { STREAM_DIRECTORY, 0777, "x", NULL }, TYPE, 1, STREAM_LINK },
+		{ "an end in the middle", { STREAM_FILE, 0644, "x", "1" }, TYPE, 1, STREAM_END },
+		{ "of HOME", { STREAM_FILE, 0644, "x", "1" }, ROOT, 1, STREAM_HOME },
+		{ "of no root", { STREAM_FILE, 0644, "x", "1" }, ROOT, 1, 2 },
+		{ "protected", { STREAM_FILE, 0644, "x", "1" }, ROOT, 1, STREAM_PROTECTED },
+		{ "protected and of HOME", { STREAM_FILE, 0644, "x", "1" }, ROOT, 1, STREAM_PROTECTED | STREAM_HOME },
+		{ "a file type in the mode", { STREAM_FILE, 0644, "x", "1" }, MODE, 2, S_IFREG | 0644 },
+		{ "a link's mode", { STREAM_LINK, 0777, "x", "1" }, MODE, 2, 0644 },
+		{ "no name", { STREAM_FILE, 0644, "x", "1" }, NAME_LENGTH, 4, 0 },
+		{ "a name that is too long", { STREAM_FILE, 0644, "x", "1" }, NAME_LENGTH, 4, STREAM_NAME_MAX + 1 },
+		{ "a name of 4 GiB", { STREAM_FILE, 0644, "x", "1" }, NAME_LENGTH, 4, UINT32_MAX },
+		{ "a name that takes the content", { STREAM_FILE, 0644, "x", "1" }, NAME_LENGTH, 4, 2 },
+		{ "a size that is short", { STREAM_FILE, 0644, "x", "12" }, SIZE, 8, 1 },
+		{ "a size that takes the end", { STREAM_FILE, 0644, "x", "12" }, SIZE, 8, 3 },
+		{ "a directory with a size", { STREAM_DIRECTORY, 0755, "x", NULL }, SIZE, 8, 1 },
+		{ "a link without a target", { STREAM_LINK, 0777, "x", "1" }, SIZE, 8, 0 },
+		{ "a link with too long a target", { STREAM_LINK, 0777, "x", "1" }, SIZE, 8, STREAM_TARGET_MAX + 1 },
+		{ "a refusal with a size", { STREAM_REFUSAL, REASON_SYMLINK, "x", NULL }, SIZE, 8, 1 },
+	};
+	for (size_t i = 0; i < ELEMENTS(lies); i++) {
+		_cleanup_buffer_ struct buffer bytes = BUFFER_INIT;
+		enum workspace_reason reason;
+		const struct one records[] = { { STREAM_FILE, 0644, "a", "1" }, lies[i].record };
+		write_stream(&bytes, records, ELEMENTS(records));
+		size_t header = STREAM_MAGIC_BYTES + STREAM_HEADER_BYTES + 2;
+		for (int n = 0; n < lies[i].width; n++)
+			bytes.data[header + (size_t)(lies[i].offset + n)] = (char)(lies[i].value >> (8 * n));
+		if (outcome_of(place, &bytes, &reason) != COLLECTION_BROKEN)
+			fail_msg("%s: was taken", lies[i].why);
+	}
+}
+
+/* The last record's fields: its count, and what must not be in it. */
+static void test_each_field_of_the_end(void **state)
+{
+	struct place *place = *state;
+	static const struct { int offset; unsigned char value; } lies[] = {
+		{ 1, STREAM_HOME }, { 1, STREAM_PROTECTED }, { 2, 1 }, { 3, 2 }, { 4, 1 }, { 8, ELEMENTS(sample) - 1 },
+		{ 8, ELEMENTS(sample) + 1 }, { 15, 1 },
+	};
+	_cleanup_buffer_ struct buffer bytes = BUFFER_INIT;
+	enum workspace_reason reason;
+	write_stream(&bytes, sample, ELEMENTS(sample));
+	assert_int_equal(outcome_of(place, &bytes, &reason), COLLECTION_WHOLE);
+	for (size_t i = 0; i < ELEMENTS(lies); i++) {
+		char *field = bytes.data + bytes.length - STREAM_HEADER_BYTES + lies[i].offset;
+		char right = *field;
+		*field = (char)lies[i].value;
+		assert_int_equal(outcome_of(place, &bytes, &reason), COLLECTION_BROKEN);
+		*field = right;
+	}
+}
+
+/* Names and targets may hold any byte but NUL. */
+static void test_nul(void **state)
+{
+	struct place *place = *state;
+	static const enum stream_type types[] = { STREAM_FILE, STREAM_LINK, STREAM_REFUSAL };
+	for (size_t i = 0; i < ELEMENTS(types); i++) {
+		_cleanup_buffer_ struct buffer bytes = BUFFER_INIT;
+		enum workspace_reason reason;
+		const struct one one = { types[i], types[i] == STREAM_LINK ? 0777 : 0, "abc", types[i] == STREAM_REFUSAL ? NULL : "abc" };
+		write_stream(&bytes, &one, 1);
+		/* a link's target alone would be refused before its name is */
+		size_t name = STREAM_MAGIC_BYTES + STREAM_HEADER_BYTES + (types[i] == STREAM_LINK ? 3 : 0);
+		bytes.data[name + 1] = '\0';
+		assert_int_equal(outcome_of(place, &bytes, &reason), COLLECTION_BROKEN);
 	}
 }
 
@@ -238,7 +321,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		place_test(test_pieces_of_any_size), place_test(test_cut_anywhere_is_broken),
-		place_test(test_what_no_collector_says), place_test(test_broken_says_why),
+		place_test(test_what_no_collector_says), place_test(test_each_field_of_a_header),
+		place_test(test_each_field_of_the_end), place_test(test_nul), place_test(test_broken_says_why),
 		place_test(test_bounds_are_checked_again), place_test(test_refusal),
 		place_test(test_unchanged_content_is_not_stored), place_test(test_damaged_streams),
 	};

@@ -111,7 +111,8 @@ static void record(struct buffer *out, enum stream_type type, enum stream_root r
 {
 	unsigned char header[STREAM_HEADER_BYTES];
 	struct stream_record r = {
-		.type = type, .root = root, .mode = 0755, .name_length = (uint32_t)strlen(name), .size = strlen(content),
+		.type = type, .root = root, .mode = type == STREAM_LINK ? 0777 : 0755, .name_length = (uint32_t)strlen(name),
+		.size = strlen(content),
 	};
 	if (out->length == 0)
 		buffer_add(out, STREAM_MAGIC, STREAM_MAGIC_BYTES);
