@@ -201,7 +201,6 @@ static int count_leaves(struct worker *worker, struct samples *peaks)
 	_cleanup_closedir_ DIR *entries = opendir(base);
 	int count = 0;
 	for (struct dirent *entry; entries && (entry = readdir(entries));) {
-
 		_cleanup_free_ char *events = scratch_text("%s/%s/cgroup.events", base, entry->d_name);
 		_cleanup_free_ char *text = entry->d_type == DT_DIR && entry->d_name[0] != '.' ? scratch_read(events) : NULL;
 		_cleanup_free_ char *procs = scratch_text("%s/%s/cgroup.procs", base, entry->d_name);
