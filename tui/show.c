@@ -121,7 +121,12 @@ static int question(const struct show *show, struct buffer *out)
 	line_duration(&line, model->wall_clock_ms);
 	line_add(&line, " for the agent and ");
 	line_duration(&line, model->tests_wall_clock_ms);
-	line_add(&line, " for each test, unless a task says otherwise.");
+	line_add(&line, " for each test, unless a task says otherwise");
+	if (model->longest_ms > 0) {
+		line_add(&line, "; all clocks together: ");
+		line_duration(&line, model->longest_ms);
+	}
+	line_add(&line, ".");
 	int r = line_end(&line);
 	return r < 0 ? r : buffer_add_text(out, "Start? [y/N] ");
 }

@@ -45,7 +45,8 @@ class Log:
 def open_round(log, name, tasks, parallel, gate="--yes"):
     log.event("round.opened", round=name + "-20260102-030000", name=name, kind="smoke", dir=DIRECTORY + name + "-20260102-030000",
               version="0.1.0", tasks=[{"task": task, "source": "repos/calc"} for task in tasks], parallel=parallel, agent="fix",
-              profile="residency.confined-local.v1", wall_clock_ms=600000, tests_wall_clock_ms=120000, resumed=False)
+              profile="residency.confined-local.v1", wall_clock_ms=600000, tests_wall_clock_ms=120000,
+              longest_ms=840000 * -(-len(tasks) // parallel), resumed=False)
     log.event("preflight.check", id="kernel", state="ok", tried="6.1.0: clone3, pidfd, cgroup.kill; Landlock ABI 2", remedy=None)
     log.event("preflight.check", id="kill boundary", state="ok", tried="born, killed, empty, removed in 1.1 ms", remedy=None)
     log.event("preflight.check", id="limits", state="warn", tried="memory, pids, cpu: by cgroup v1 (hybrid host)", remedy=None)

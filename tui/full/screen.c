@@ -271,12 +271,13 @@ static void gate_words(const struct screen *screen, char *words, size_t size)
 {
 	const struct pr_model *model = screen->model;
 	int64_t parallel = model->parallel > 0 ? model->parallel : 1;
-	int64_t each = model->wall_clock_ms + 2 * model->tests_wall_clock_ms;
-	int64_t turns = ((int64_t)model->counts.tasks + parallel - 1) / parallel;
+	char all[64] = "";
+	if (model->longest_ms > 0)
+		snprintf(all, sizeof all, " All clocks together: %s.", figure_clock(model->longest_ms).text);
 	snprintf(words, size, "This would run %u %s, %" PRId64 " at a time, with the agent %.60s: at most %s for the agent and %s for each test "
-		 "phase of a task, so %s in all, unless a task says otherwise.",
+		 "command, unless a task says otherwise.%s",
 		 (unsigned)model->counts.tasks, model->counts.tasks == 1 ? "task" : "tasks", parallel, model->agent,
-		 figure_clock(model->wall_clock_ms).text, figure_clock(model->tests_wall_clock_ms).text, figure_clock(each * turns).text);
+		 figure_clock(model->wall_clock_ms).text, figure_clock(model->tests_wall_clock_ms).text, all);
 }
 
 /* The core has said nothing for a while: since when, and what waits for it. */
