@@ -97,6 +97,16 @@ const struct command command_table[] = {
 	  "Prints every fault with its line and column, and what is allowed there; of the subjects\n"
 	  "too, which it reads.\n",
 	  .examples = "proctor check smoke.round.json\nproctor check smoke.round.json --json\n" },
+	{ .name = "sweep", .words = "", .function = command_sweep,
+	  .may_fault = true, .options = TAKES(DRY_RUN) | TAKES(JSON),
+	  .summary = "remove what rounds that no longer run left behind",
+	  .description =
+	  "Cgroups of workers that are dead, with every process in them; sockets where nobody answers;\n"
+	  "directories that a start did not finish, and mounts in them. Each round that starts does\n"
+	  "this for its own place. A round that lives is never touched, and the directories of\n"
+	  "rounds that are over stay: they are the evidence. Exit code 1 where something could not\n"
+	  "be removed.\n",
+	  .examples = "proctor sweep --dry-run\nproctor sweep\nproctor sweep --json\n" },
 	{ .name = "help", .words = "[COMMAND]", .words_max = 1, .function = command_print_help,
 	  .summary = "the commands, or what one of them does and takes",
 	  .description = "`proctor help keys` prints the keys of the screen.\n",

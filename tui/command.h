@@ -63,6 +63,7 @@ int command_stop(const struct arguments *arguments, struct pr_error *error);
 int command_wait(const struct arguments *arguments, struct pr_error *error);
 int command_list(const struct arguments *arguments, struct pr_error *error);
 int command_check(const struct arguments *arguments, struct pr_error *error);
+int command_sweep(const struct arguments *arguments, struct pr_error *error);
 int command_print_help(const struct arguments *arguments, struct pr_error *error);
 
 #endif

@@ -22,6 +22,7 @@
 	X(OPTION_CONTROL, "control", 0, NULL, "let the keys of the screen act on the round") \
 	X(OPTION_RESUME, "resume", 0, "ROUND", "go on with a round that was cut short, in place of FILE") \
 	X(OPTION_TASK, "task", 't', "TASK", "this task alone") \
+	X(OPTION_DRY_RUN, "dry-run", 'n', NULL, "say what would be done, and do nothing") \
 	X(OPTION_JSON, "json", 0, NULL, "print JSON") \
 	X(OPTION_HELP, "help", 'h', NULL, "print what the command does and takes") \
 	X(OPTION_VERSION, "version", 'V', NULL, "print the version")

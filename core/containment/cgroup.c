@@ -121,8 +121,9 @@ static int write_limit(int fd, const char *file, const char *text, bool pages)
  * What memory.max of v2 includes, or a file beside it, stands apart in v1: swap, and what sockets hold (seen on 6.18:
  * a gigabyte below a limit of 64 MiB). None of these files is there on every kernel (-ENOENT); where it is, it holds.
  */
-static int limit_more_memory(int fd, enum cgroup_generation generation, uint64_t bytes, const char **ret_file)
+static int limit_more_memory(int fd, enum cgroup_generation generation, const struct cgroup_limits *limits, const char **ret_file)
 {
+	uint64_t bytes = limits->memory_bytes;
 	char memory[32], sockets[32];
 	snprintf(memory, sizeof memory, "%" PRIu64, bytes);
 	snprintf(sockets, sizeof sockets, "%" PRIu64, bytes < V1_SOCKET_BYTES ? bytes : V1_SOCKET_BYTES);
@@ -132,7 +133,7 @@ static int limit_more_memory(int fd, enum cgroup_generation generation, uint64_t
 	} more[] = {
 		{ GENERATION_V2, "memory.swap.max", "0" },
 		/* The run dies as a whole: half of it would not be what the owner asked to be judged. */
-		{ GENERATION_V2, "memory.oom.group", "1" },
+		{ GENERATION_V2, "memory.oom.group", limits->as_a_whole ? "1" : "0" },
 		{ GENERATION_V1, "memory.memsw.limit_in_bytes", memory },
 		{ GENERATION_V1, "memory.kmem.tcp.limit_in_bytes", sockets },
 	};
@@ -164,7 +165,7 @@ static int set_limit(const struct cgroup_tree *tree, const struct cgroup_leaf *l
 	const char *file = generation == GENERATION_V2 ? row->v2 : row->v1;
 	int r = write_limit(fd, file, text, resource == RESOURCE_MEMORY);
 	if (r == 0 && resource == RESOURCE_MEMORY)
-		r = limit_more_memory(fd, generation, limits->memory_bytes, &file);
+		r = limit_more_memory(fd, generation, limits, &file);
 	if (r < 0) {
 		const char *path = generation == GENERATION_V2 ? tree->path : tree->v1[resource].path;
 		if (r == -ERANGE)

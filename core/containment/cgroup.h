@@ -89,6 +89,7 @@ struct cgroup_limits {
 	uint64_t processes;	/* init counted by the caller; 0 is no limit */
 	uint64_t memory_bytes;	/* 0 is no limit */
 	double cpus;		/* 0 is no limit */
+	bool as_a_whole;	/* where memory runs out all of it is killed (v2: memory.oom.group), init too */
 };
 
 /*

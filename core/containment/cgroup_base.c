@@ -117,9 +117,12 @@ static int climb(const char *own, bool scoped, struct cgroup_base *base)
 			base->whole = whole;
 			base->crowded = whole && !is_top(path) && !can_hand_down(path);
 		}
-		/* Root does not climb: what its own cgroup is bounded by would not bound the round any more. */
+		/*
+		 * Root does not climb: what its own cgroup is bounded by would not bound the round any more. Nobody climbs out
+		 * of a unit: what was delegated above it (user@UID.service) was to a manager, and is that one's.
+		 */
 		char *slash = strrchr(path, '/');
-		if (whole || root || !slash || slash == path)
+		if (whole || root || (systemd && is_unit(path)) || !slash || slash == path)
 			break;
 		*slash = '\0';
 	}

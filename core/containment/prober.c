@@ -20,7 +20,7 @@ static _Noreturn void touch_memory(void)
 	_exit(PROBER_MEMORY_TOUCHED);
 }
 
-/* In a child: the kernel may end whoever holds the most (memory.oom.group is not set). */
+/* In a child: the kernel may end whoever holds the most (memory.oom.group is 0). */
 static enum prober_memory try_memory(void)
 {
 	int status;

@@ -144,6 +144,7 @@ static int get_limits(struct json_object *object, struct run_request *run, struc
 	struct json_object *limits = NULL, *cpus;
 	run->workspace_bytes = WORKSPACE_DEFAULT_BYTES;
 	run->workspace_inodes = WORKSPACE_DEFAULT_INODES;
+	run->limits.as_a_whole = true;
 	if (!json_object_object_get_ex(object, "limits", &limits))
 		return 0;
 	if (!json_object_is_type(limits, json_type_object))

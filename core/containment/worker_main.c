@@ -4,6 +4,7 @@
  *
  *   proctor-worker --serve FD          the core's: FD is one end of a SOCK_SEQPACKET pair
  *   proctor-worker --stop DIRECTORY    stops a round whose core does not answer
+ *   proctor-worker --sweep [--dry-run] removes the cgroups of workers that no longer live, and says which (JSON)
  *   proctor-worker --probe [--json]    tries a boundary on this host and says what was shown
  */
 #include <errno.h>
@@ -23,6 +24,7 @@
 #include "core/containment/scope.h"
 #include "core/containment/serve.h"
 #include "core/containment/stop.h"
+#include "core/containment/sweep.h"
 #include "core/containment/template.h"
 
 #define EXIT_REFUSED 2
@@ -32,7 +34,7 @@
 
 static int usage(FILE *to)
 {
-	fprintf(to, "usage: proctor-worker --serve FD | --stop DIRECTORY | --probe [--json]\n"
+	fprintf(to, "usage: proctor-worker --serve FD | --stop DIRECTORY | --sweep [--dry-run] | --probe [--json]\n"
 		    "The program that executes candidates; proctor-core starts it. --probe tries a boundary on this host.\n");
 	return to == stdout ? 0 : EXIT_USAGE;
 }
@@ -227,6 +229,15 @@ static int find_place(char **arguments, const struct start *start, struct pr_err
 	return start->outer_count ? outer_check(error) : outer_enter(arguments, error);
 }
 
+static int sweep_command(bool dry_run)
+{
+	struct pr_error error = { 0 };
+	if (sweep_everywhere(dry_run, &error) == 0)
+		return 0;
+	fprintf(stderr, "proctor-worker: %s\n", error.message);
+	return EXIT_REFUSED;
+}
+
 int main(int argc, char **argv)
 {
 	struct start start = { 0 };
@@ -245,6 +256,8 @@ int main(int argc, char **argv)
 		return usage(stdout);
 	if (argc == 3 && strcmp(argv[1], "--stop") == 0)
 		return stop_command(argv[2]);
+	if (argc >= 2 && strcmp(argv[1], "--sweep") == 0)
+		return sweep_command(argc == 3 && strcmp(argv[2], "--dry-run") == 0);
 	if (!serving && !probing)
 		return usage(stderr);
 

@@ -102,25 +102,53 @@ static bool is_temporary(const char *entry, const char *prefix)
  * Removes one that a killed core left. Who holds its lock is alive; who has no lock yet has nothing in it yet, and
  * one that loses its directory here between two system calls makes another (make_temporary()).
  */
-static void sweep_one(int parent, const char *name)
+static bool is_left(int parent, const char *name, int *ret_lock)
 {
 	struct stat status;
 	_cleanup_close_ int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &status) < 0 || status.st_uid != geteuid())
-		return;
-	_cleanup_close_ int lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (lock < 0)
-		(void)unlinkat(parent, name, AT_REMOVEDIR);
-	else if (flock(lock, LOCK_EX | LOCK_NB) == 0)
-		remove_below(parent, name);
+		return false;
+	*ret_lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return *ret_lock < 0 || flock(*ret_lock, LOCK_EX | LOCK_NB) == 0;
 }
 
-static void sweep(const char *parent, const char *prefix)
+static bool remove_left(int parent, const char *name, bool locked)
 {
+	if (locked)
+		remove_below(parent, name);
+	return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+static void sweep(const char *parent, const char *prefix, directory_ask *ask, directory_tell *tell, void *context)
+{
+	char path[PATH_MAX + 256];
 	_cleanup_closedir_ DIR *directory = opendir(parent);
-	for (struct dirent *entry; directory && (entry = readdir(directory));)
-		if (is_temporary(entry->d_name, prefix))
-			sweep_one(dirfd(directory), entry->d_name);
+	for (struct dirent *entry; directory && (entry = readdir(directory));) {
+		_cleanup_close_ int lock = -1;
+		if (!is_temporary(entry->d_name, prefix) || !is_left(dirfd(directory), entry->d_name, &lock))
+			continue;
+		snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
+		bool removed = (!ask || ask(context, path)) && remove_left(dirfd(directory), entry->d_name, lock >= 0);
+		if (tell)
+			tell(context, path, removed);
+	}
+}
+
+static const char *scratch_top(void)
+{
+	const char *top = getenv("TMPDIR");
+	return top && top[0] == '/' ? top : "/tmp";
+}
+
+int directory_sweep(directory_ask *ask, directory_tell *tell, void *context, struct pr_error *error)
+{
+	char rounds[PATH_MAX];
+	int r = place_rounds(rounds, sizeof rounds, error);
+	if (r < 0)
+		return r;
+	sweep(rounds, ".", ask, tell, context);
+	sweep(scratch_top(), SCRATCH_PREFIX, ask, tell, context);
+	return 0;
 }
 
 /* mkdtemp(3) by `template`, and the lock of what it made. */
@@ -167,7 +195,7 @@ int directory_make(const char *name, struct round_directory *ret_directory, stru
 		return explain(error);
 	if ((size_t)snprintf(template, sizeof template, "%s/.%s.XXXXXX", rounds, name) >= sizeof template)
 		return pr_error_errno(error, ENAMETOOLONG, "the rounds' directory %s", rounds);
-	sweep(rounds, ".");
+	sweep(rounds, ".", NULL, NULL, NULL);
 	r = make_temporary(template, &directory, error);
 	if (r >= 0)
 		r = fill(&directory, rounds, error);
@@ -182,17 +210,15 @@ int directory_make(const char *name, struct round_directory *ret_directory, stru
 int directory_make_scratch(struct round_directory *ret_directory, struct pr_error *error)
 {
 	struct round_directory directory = ROUND_DIRECTORY_NONE;
-	const char *top = getenv("TMPDIR");
+	const char *top = scratch_top();
 	char template[PATH_MAX];
 	struct pr_error ours = { 0 };
 	if (!error)
 		error = &ours;
 
-	if (!top || top[0] != '/')
-		top = "/tmp";
 	if ((size_t)snprintf(template, sizeof template, "%s/" SCRATCH_PREFIX ".XXXXXX", top) >= sizeof template)
 		return pr_error_errno(error, ENAMETOOLONG, "the temporary directory %s", top);
-	sweep(top, SCRATCH_PREFIX);
+	sweep(top, SCRATCH_PREFIX, NULL, NULL, NULL);
 	int r = make_temporary(template, &directory, error);
 	if (r < 0) {
 		pr_error_prefix(error, "to read the subjects into: ");

@@ -15,6 +15,7 @@
 #define CORE_ROUND_DIRECTORY_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include <proctor/error.h>
 
@@ -34,6 +35,15 @@ int directory_make(const char *name, struct round_directory *ret_directory, stru
 int directory_make_scratch(struct round_directory *ret_directory, struct pr_error *error);
 int directory_publish(const char *name, struct round_directory *directory, struct pr_error *error);
 void directory_discard(struct round_directory *directory);
+
+/*
+ * Removes what starts and checks that were killed left unfinished, here and below $TMPDIR. `ask`, with the path, before each
+ * one: false leaves it. `tell` afterwards. Those of live cores are never among them.
+ */
+typedef bool directory_ask(void *context, const char *path);
+typedef void directory_tell(void *context, const char *path, bool removed);
+int directory_sweep(directory_ask *ask, directory_tell *tell, void *context, struct pr_error *error);
+
 /* `round`: a full name, a bare name (its newest run), or a path. */
 int directory_open(const char *round, struct round_directory *ret_directory, struct pr_error *error);
 void directory_release(struct round_directory *directory);

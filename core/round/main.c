@@ -1,5 +1,5 @@
 /*
- * proctor-core: the verbs check and run. Errors are printed here and nowhere else; exit codes are those of
+ * proctor-core: the verbs check, sweep and run. Errors are printed here and nowhere else; exit codes are those of
  * formats: 0 done, 2 refused, 3 stopped by the owner, 64 usage.
  */
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "core/record/jsonc.h"
 #include "core/round/compile.h"
 #include "core/round/file.h"
+#include "core/round/leftovers.h"
 #include "core/round/round.h"
 #include "core/round/subject.h"
 #include "core/round/value.h"
@@ -31,6 +32,7 @@
 
 static const char usage_text[] =
 	"usage: proctor-core check FILE [--json]\n"
+	"       proctor-core sweep [--dry-run] [--json]\n"
 	"       proctor-core run FILE [--yes | --nobody] [--announce FD] [--attached FD]\n"
 	"       proctor-core run --resume ROUND [--yes | --nobody] [--announce FD] [--attached FD]\n";
 
@@ -198,6 +200,18 @@ static int check(const char *file, bool json)
 	return code == EXIT_FINE ? end_output() : code;
 }
 
+/* ------- sweep ------- */
+
+static int sweep(bool dry_run, bool json)
+{
+	struct pr_error error = { 0 };
+	int r = leftovers_sweep(dry_run, json, &error);
+	if (r < 0)
+		return say_error(&error);
+	int code = end_output();
+	return code == EXIT_FINE && r > 0 ? EXIT_FAULT : code;
+}
+
 /* ------- run ------- */
 
 static int open_store(struct engine *engine, struct pr_error *error)
@@ -351,7 +365,7 @@ static int read_fd(const char *text, int *ret_fd)
 	return 0;
 }
 
-enum { OPTION_JSON = 256, OPTION_YES, OPTION_NOBODY, OPTION_ANNOUNCE, OPTION_ATTACHED, OPTION_RESUME };
+enum { OPTION_JSON = 256, OPTION_YES, OPTION_NOBODY, OPTION_ANNOUNCE, OPTION_ATTACHED, OPTION_RESUME, OPTION_DRY_RUN };
 
 static const struct option long_options[] = {
 	{ "json", no_argument, NULL, OPTION_JSON },
@@ -360,6 +374,7 @@ static const struct option long_options[] = {
 	{ "announce", required_argument, NULL, OPTION_ANNOUNCE },
 	{ "attached", required_argument, NULL, OPTION_ATTACHED },
 	{ "resume", required_argument, NULL, OPTION_RESUME },
+	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
 	{ 0 },
 };
 
@@ -367,7 +382,7 @@ int main(int argc, char **argv)
 {
 	struct round_options options = { .announce_fd = -1, .attached_fd = -1 };
 	const char *resume = NULL;
-	bool json = false;
+	bool json = false, dry_run = false;
 
 	io_take_standard_descriptors();
 	/* Modes are said where they matter; what a candidate finds must not hang on the owner's shell. */
@@ -379,6 +394,9 @@ int main(int argc, char **argv)
 		switch (option) {
 		case OPTION_JSON:
 			json = true;
+			break;
+		case OPTION_DRY_RUN:
+			dry_run = true;
 			break;
 		case OPTION_YES:
 			options.yes = true;
@@ -408,6 +426,8 @@ int main(int argc, char **argv)
 	const char *verb = words > 0 ? argv[optind] : "", *file = words > 1 ? argv[optind + 1] : NULL;
 	if (strcmp(verb, "check") == 0 && words == 2)
 		return check(file, json);
+	if (strcmp(verb, "sweep") == 0 && words == 1)
+		return sweep(dry_run, json);
 	if (strcmp(verb, "run") == 0 && words == (resume ? 1 : 2))
 		return run(file, resume, &options);
 	return usage();

@@ -20,7 +20,7 @@
 #define ROUND_WORKER_DEATHS_NS (60 * NS_PER_S)
 #define ROUND_WAITERS 8		/* commands that wait for one answer of the worker's */
 
-enum exit_code { EXIT_FINE = 0, EXIT_REFUSED = 2, EXIT_STOPPED = 3, EXIT_USAGE = 64 };
+enum exit_code { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_REFUSED = 2, EXIT_STOPPED = 3, EXIT_USAGE = 64 };
 
 struct round_options {
 	bool yes;		/* the gate is open */

@@ -1,17 +1,26 @@
 /*
- * as_ordinary [--bare] COMMAND...: runs a test as an ordinary user on a host where root has delegated a cgroup subtree.
+ * as_ordinary [OPTION...] COMMAND...: runs a test as an ordinary user on a host where root has delegated a cgroup subtree.
  *
  * As root, in the words of README: makes a subtree and gives it to a user that exists for this run alone, puts the
  * command into a leaf of it, and gives the user a range of subordinate ids. The user and the range stand in copies of
  * /etc/passwd, /etc/group, /etc/subuid and /etc/subgid that only a mount namespace of the command's own shows: the
  * host's files are not touched. Afterwards the subtree is removed. Exit code: the command's; 77 where root, newuidmap
- * or a writable hierarchy is missing, with the reason. --bare delegates the unified hierarchy alone: on a hybrid host
- * that is a kill boundary without a controller.
+ * or a writable hierarchy is missing, with the reason.
+ *
+ *   --bare            delegates the unified hierarchy alone: on a hybrid host a kill boundary without a controller
+ *   --undelegated     delegates nothing
+ *   --read-only       shows the unified hierarchy read-only, as containers do
+ *   --range=N         N subordinate ids (65536); 0: no line in /etc/subuid and /etc/subgid
+ *   --deny=WHAT       userns=ERRNO, mountns=ERRNO, mount=ERRNO (a number): that system call fails, by a seccomp filter that is
+ *                     loaded before the user is become, so that newuidmap still works
+ *   --systemd=bus     as on a host with systemd: /run/systemd/system is there, the shell is in a scope that was not delegated, and
+ *   --systemd=no-bus  XDG_RUNTIME_DIR is set, or is not
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +38,14 @@
 
 #define USER_ID 65321
 #define USER_NAME "proctor-ordinary"
-#define RANGE "300000:65536"
+
+struct options {
+	bool bare, undelegated, read_only, systemd, bus;
+	const char *range;
+	const char *denied[4];
+	size_t denied_count;
+};
+static struct options options = { .range = "65536" };
 
 static const char *const hierarchies[] = { NULL, "pids", "memory", "cpu" };	/* NULL: the unified one */
 static char *subtrees[ELEMENTS(hierarchies)];
@@ -42,6 +58,11 @@ static void give(const char *directory, const char *file)
 	free(path);
 }
 
+static const char *leaf_name(void)
+{
+	return options.systemd ? "session-1.scope" : "shell";
+}
+
 /* cgroups(7), "Delegating a hierarchy to a less privileged user": the directory and the files that move processes. */
 static void delegate(size_t i)
 {
@@ -52,7 +73,7 @@ static void delegate(size_t i)
 			skip_program("no delegated subtree: %s", error.message);
 		return;
 	}
-	char *path = scratch_text("%s/ordinary-%d", own, getpid());
+	char *path = scratch_text("%s/ordinary-%d%s", own, getpid(), options.systemd ? ".slice" : "");
 	if (mkdir(path, 0755) < 0)
 		skip_program("no delegated subtree: %s: %s", path, strerror(errno));
 	subtrees[i] = path;
@@ -63,7 +84,7 @@ static void delegate(size_t i)
 	give(path, "tasks");
 	if (hierarchies[i])
 		return;
-	char *leaf = scratch_text("%s/shell", path);
+	char *leaf = scratch_text("%s/%s", path, leaf_name());
 	mkdir(leaf, 0755);
 	give(leaf, NULL);
 	give(leaf, "cgroup.procs");
@@ -75,7 +96,7 @@ static void join(void)
 	for (size_t i = 0; i < ELEMENTS(hierarchies); i++) {
 		if (!subtrees[i])
 			continue;
-		char *procs = scratch_text("%s%s/cgroup.procs", subtrees[i], hierarchies[i] ? "" : "/shell");
+		char *procs = scratch_text("%s%s%s/cgroup.procs", subtrees[i], hierarchies[i] ? "" : "/", hierarchies[i] ? "" : leaf_name());
 		if (io_write_file(AT_FDCWD, procs, "0") < 0)
 			fprintf(stderr, "cannot enter %s\n", procs);
 		free(procs);
@@ -94,22 +115,73 @@ static void show_with(const char *scratch, const char *file, const char *line)
 	free(copy);
 }
 
+static void show_read_only(void)
+{
+	static struct host_hierarchy list[HOST_HIERARCHIES_MAX];
+	_cleanup_buffer_ struct buffer mountinfo = BUFFER_INIT;
+	io_read_file(AT_FDCWD, "/proc/self/mountinfo", 1u << 22, &mountinfo);
+	size_t count = host_hierarchies(mountinfo.data ? mountinfo.data : "", list);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].unified && mount(NULL, list[i].point, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
+			skip_program("%s cannot be shown read-only: %s", list[i].point, strerror(errno));
+}
+
+static void show_systemd(const char *scratch)
+{
+	if (mount("tmpfs", "/run", "tmpfs", 0, "mode=0755") < 0 || mkdir("/run/systemd", 0755) < 0 || mkdir("/run/systemd/system", 0755) < 0)
+		skip_program("a host with systemd cannot be played: %s", strerror(errno));
+	if (options.bus)
+		setenv("XDG_RUNTIME_DIR", scratch, 1);
+}
+
+static void deny(const char *what)
+{
+	const char *equals = strchr(what, '=');
+	int code = equals ? atoi(equals + 1) : 0;
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	uint32_t act = SCMP_ACT_ERRNO((uint32_t)code);
+	int r = -EINVAL;
+	if (strncmp(what, "userns=", 7) == 0)
+		r = seccomp_rule_add(filter, act, SCMP_SYS(unshare), 1, SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
+	else if (strncmp(what, "mountns=", 8) == 0)
+		r = seccomp_rule_add(filter, act, SCMP_SYS(unshare), 1, SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_NEWNS, CLONE_NEWNS));
+	else if (strncmp(what, "mount=", 6) == 0)
+		r = seccomp_rule_add(filter, act, SCMP_SYS(mount), 0);
+	/* Root needs no no_new_privs for it, and newuidmap could not become root with it. */
+	if (r == 0)
+		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0);
+	if (r == 0)
+		r = seccomp_load(filter);
+	seccomp_release(filter);
+	if (r < 0)
+		skip_program("%s cannot be denied: %s", what, strerror(-r));
+}
+
 static _Noreturn void become(const char *scratch, char *const *argv)
 {
-	join();
+	if (!options.undelegated)
+		join();
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		skip_program("no mount namespace: %s", strerror(errno));
+	char *range = scratch_text("%s:300000:%s", USER_NAME, options.range);
 	show_with(scratch, "/etc/passwd", USER_NAME ":x:65321:65321::/nonexistent:/bin/sh");
 	show_with(scratch, "/etc/group", USER_NAME ":x:65321:");
-	show_with(scratch, "/etc/subuid", USER_NAME ":" RANGE);
-	show_with(scratch, "/etc/subgid", USER_NAME ":" RANGE);
-	if (setgroups(0, NULL) < 0 || setresgid(USER_ID, USER_ID, USER_ID) < 0 || setresuid(USER_ID, USER_ID, USER_ID) < 0)
-		skip_program("cannot become an ordinary user: %s", strerror(errno));
+	show_with(scratch, "/etc/subuid", strcmp(options.range, "0") == 0 ? "" : range);
+	show_with(scratch, "/etc/subgid", strcmp(options.range, "0") == 0 ? "" : range);
+	free(range);
 	char *home = scratch_text("%s/home", scratch);
-	setenv("HOME", home, 1);
-	setenv("PROCTOR_TEST_DELEGATED", "1", 1);
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("XDG_STATE_HOME");
+	if (options.read_only)
+		show_read_only();
+	if (options.systemd)
+		show_systemd(home);
+	for (size_t i = 0; i < options.denied_count; i++)
+		deny(options.denied[i]);
+	if (setgroups(0, NULL) < 0 || setresgid(USER_ID, USER_ID, USER_ID) < 0 || setresuid(USER_ID, USER_ID, USER_ID) < 0)
+		skip_program("cannot become an ordinary user: %s", strerror(errno));
+	setenv("HOME", home, 1);
+	setenv("PROCTOR_TEST_DELEGATED", "1", 1);
 	if (access(argv[0], X_OK) < 0)
 		skip_program("an ordinary user cannot reach %s: %s", argv[0], strerror(errno));
 	execv(argv[0], argv);
@@ -119,7 +191,7 @@ static _Noreturn void become(const char *scratch, char *const *argv)
 
 static void remove_subtree(const char *path, bool leaf)
 {
-	char *shell = scratch_text("%s/shell", path);
+	char *shell = scratch_text("%s/%s", path, leaf_name());
 	for (int tries = 0; tries < 200; tries++) {
 		if (leaf)
 			rmdir(shell);
@@ -130,19 +202,38 @@ static void remove_subtree(const char *path, bool leaf)
 	free(shell);
 }
 
+static bool take_option(const char *text)
+{
+	if (strcmp(text, "--bare") == 0)
+		options.bare = true;
+	else if (strcmp(text, "--undelegated") == 0)
+		options.undelegated = true;
+	else if (strcmp(text, "--read-only") == 0)
+		options.read_only = true;
+	else if (strncmp(text, "--range=", 8) == 0)
+		options.range = text + 8;
+	else if (strncmp(text, "--deny=", 7) == 0 && options.denied_count < ELEMENTS(options.denied))
+		options.denied[options.denied_count++] = text + 7;
+	else if (strncmp(text, "--systemd=", 10) == 0)
+		options.systemd = true, options.bus = strcmp(text + 10, "bus") == 0;
+	else
+		return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
-	bool bare = argc > 1 && strcmp(argv[1], "--bare") == 0;
-	argv += bare;
-	if (argc - bare < 2) {
-		fprintf(stderr, "usage: as_ordinary [--bare] COMMAND...\n");
+	while (argc > 1 && take_option(argv[1]))
+		argc--, argv++;
+	if (argc < 2 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: as_ordinary [OPTION...] COMMAND... (see as_ordinary.c)\n");
 		return 64;
 	}
 	if (geteuid() != 0)
 		skip_program("only root can delegate a subtree to an ordinary user");
 	if (access("/usr/bin/newuidmap", X_OK) < 0)
 		skip_program("newuidmap is not installed (package uidmap)");
-	for (size_t i = 0; i < (bare ? 1 : ELEMENTS(hierarchies)); i++)
+	for (size_t i = 0; !options.undelegated && i < (options.bare ? 1 : ELEMENTS(hierarchies)); i++)
 		delegate(i);
 	char *scratch = scratch_directory("ordinary");
 	char *home = scratch_text("%s/home", scratch);

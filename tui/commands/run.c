@@ -1,4 +1,4 @@
-/* proctor run, check: what needs proctor-core to be started. */
+/* proctor run, check, sweep: what needs proctor-core to be started. */
 #include "tui/command.h"
 
 #include "core/base/cleanup.h"
@@ -116,5 +116,16 @@ int command_check(const struct arguments *arguments, struct pr_error *error)
 	const char *words[4] = { "check", file_for_core(arguments->words[0], file, sizeof file) };
 	if (argument_given(arguments, OPTION_JSON))
 		words[2] = "--json";
+	return launch_and_wait(words, error);
+}
+
+int command_sweep(const struct arguments *arguments, struct pr_error *error)
+{
+	const char *words[4] = { "sweep" };
+	size_t count = 1;
+	if (argument_given(arguments, OPTION_DRY_RUN))
+		words[count++] = "--dry-run";
+	if (argument_given(arguments, OPTION_JSON))
+		words[count++] = "--json";
 	return launch_and_wait(words, error);
 }
