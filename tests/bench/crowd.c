@@ -2,8 +2,8 @@
  * crowd sleep|spin|bomb COUNT SECONDS: becomes many processes, writes "ready" once they are there, and lasts until it is
  * killed. Static, so that it runs in any root.
  *
- * sleep, spin: COUNT processes that wait, or turn. bomb: each forks as fast as it can, until something refuses; it is
- * ready then, and goes on trying. It is bounded twice beside the limit that it is to meet: past COUNT processes all end
+ * sleep, spin: COUNT processes that wait, or turn. bomb: after a second, in which others can be started, each forks as fast
+ * as it can, until something refuses; it is ready then, and goes on trying. It is bounded twice beside the limit that it is to meet: past COUNT processes all end
  * (there was no limit), and after SECONDS each process of any kind ends by itself.
  */
 #include <errno.h>
@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define BOMB_AFTER_SECONDS 1
 
 struct shared {
 	atomic_int born;
@@ -54,6 +56,7 @@ static int crowd(int count, unsigned seconds, int spin)
 static int bomb(int most, unsigned seconds)
 {
 	signal(SIGCHLD, SIG_IGN);
+	sleep(BOMB_AFTER_SECONDS);
 	while (!atomic_load(&shared->over)) {
 		if (atomic_fetch_add(&shared->born, 1) >= most) {
 			atomic_store(&shared->over, 1);

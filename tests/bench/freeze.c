@@ -68,6 +68,7 @@ int main(int argc, char **argv)
 	bool whole = true;
 	for (size_t k = 0; k < ELEMENTS(kinds); k++)
 		for (size_t i = 0; i < ELEMENTS(counts) && counts[i] <= options.boundaries && whole; i++)
-			whole = measure(&report, &(struct load){ kinds[k], counts[i], options.processes }, options.rounds);
+			whole = measure(&report, &(struct load){ .kind = kinds[k], .boundaries = counts[i],
+								 .processes = options.processes }, options.rounds);
 	return whole ? 0 : 1;
 }

@@ -45,11 +45,12 @@ bool load_start(struct worker *worker, const struct load *load, int ret_runs[sta
 	/* Our init is a process of the boundary too. */
 	int limit = load_share(load) + (load->kind == LOAD_BOMB ? 1 : 8);
 	const struct run_spec spec = { .argv = argv, .read_only = (const char *[]){ LOAD_PROGRAM, NULL }, .processes = limit,
-				       .memory_bytes = UINT64_C(256) << 20, .workspace_bytes = UINT64_C(16) << 20, .inodes = 1000 };
+				       .memory_bytes = UINT64_C(256) << 20, .workspace_bytes = UINT64_C(16) << 20, .inodes = 1000,
+				       .output_fd = load->output_fd };
 	bool whole = true;
 	for (int i = 0; i < load->boundaries; i++)
 		whole = (ret_runs[i] = worker_run(worker, &spec)) > 0 && whole;
-	for (int i = 0; i < load->boundaries && whole; i++)
+	for (int i = 0; i < load->boundaries && whole && !load->output_fd; i++)
 		whole = worker_await_output(worker, ret_runs[i], "ready\n", READY_MS);
 	if (!whole)
 		fprintf(stderr, "%s in %d boundaries did not start\n", kinds[load->kind].name, load->boundaries);

@@ -19,6 +19,7 @@ struct load {
 	enum load_kind kind;
 	int boundaries;		/* at most LOAD_BOUNDARIES_MAX */
 	int processes;		/* of all together; a bomb is held there */
+	int output_fd;		/* standard output of all; 0: read by the harness, which then waits for the load to be ready */
 };
 
 const char *load_name(enum load_kind kind);
@@ -29,7 +30,7 @@ int load_share(const struct load *load);	/* processes of one boundary, rounded u
 #define LOAD_ARGUMENTS 5
 void load_command(const struct load *load, char texts[static 2][16], const char *ret_argv[static LOAD_ARGUMENTS]);
 
-/* Starts the load and waits until all of it is there. What ended early is told on standard error. */
+/* Starts the load and waits until all of it is there. What fails is told on standard error. */
 bool load_start(struct worker *worker, const struct load *load, int ret_runs[static LOAD_BOUNDARIES_MAX]);
 
 /* A worker that is ready, or NULL with what it said on standard error. Ends the program (as a skip) where it is not built. */

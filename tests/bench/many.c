@@ -151,13 +151,13 @@ static bool run_true(struct worker *worker, int total, int null_fd)
 static void print_figures(const long *before, const long *after, int runs, bool json)
 {
 	if (!json)
-		printf("%-32s %10s %10s %10s  unit\n", "many", "before", "after", "more");
+		printf("%-36s %10s %10s %10s  unit\n", "many", "before", "after", "more");
 	for (int i = 0; i < FIGURES; i++) {
 		if (json)
 			printf("{\"bench\":\"many\",\"case\":\"%s\",\"n\":%d,\"before\":%ld,\"after\":%ld,\"unit\":\"%s\"}\n",
 			       rows[i].name, runs, before[i], after[i], rows[i].unit);
 		else
-			printf("%-32s %10ld %10ld %10ld  %s\n", rows[i].name, before[i], after[i], after[i] - before[i], rows[i].unit);
+			printf("%-36s %10ld %10ld %10ld  %s\n", rows[i].name, before[i], after[i], after[i] - before[i], rows[i].unit);
 	}
 	fflush(stdout);
 }
@@ -228,7 +228,7 @@ static bool measure_at_once(struct worker *worker, const struct bench_options *o
 {
 	struct samples peaks = { .name = "peak memory of a boundary" }, starts = { .name = "all started" };
 	int runs[LOAD_BOUNDARIES_MAX], count = options->boundaries < LOAD_BOUNDARIES_MAX ? options->boundaries : LOAD_BOUNDARIES_MAX;
-	const struct load load = { LOAD_SLEEPERS, count, count };
+	const struct load load = { .kind = LOAD_SLEEPERS, .boundaries = count, .processes = count };
 	int64_t start = clock_mono_ns();
 	bool whole = load_start(worker, &load, runs);
 	samples_add(&starts, bench_since_ms(start));

@@ -66,9 +66,9 @@ void report_row(struct report *report, const struct samples *samples, const stru
 			printf("\"ratio\":null,\"against\":null}\n");
 	} else {
 		if (!report->started)
-			printf("%-32s %6s %10s %10s %10s  %-9s %8s  %s\n", report->bench, "n", "median", "p95", "p99", "unit",
+			printf("%-36s %6s %10s %10s %10s  %-9s %8s  %s\n", report->bench, "n", "median", "p95", "p99", "unit",
 			       "ratio", "against");
-		printf("%-32s %6zu %10.3f %10.3f %10.3f  %-9s ", samples->name, samples->count, median, p95, p99, report->unit);
+		printf("%-36s %6zu %10.3f %10.3f %10.3f  %-9s ", samples->name, samples->count, median, p95, p99, report->unit);
 		if (compared)
 			printf("%8.2f  %s\n", median / other, against->name);
 		else

@@ -1,8 +1,9 @@
 /*
  * From the stop to nothing alive: 200 sleepers (--processes), and fork bombs that a limit holds at half as many again, in 1, 8
- * and 64 boundaries together. Of proctor, from the request `stop` to `stopped` (the round frozen, each leaf killed, waited for until it is
- * empty, and removed); of bwrap, as many of them at once, from SIGKILL to the end of file of a pipe that every process
- * holds. bwrap has no limit of its own: each one's bomb is held by a pids cgroup that is made for it here.
+ * and 64 boundaries together. Of proctor, from the request `stop`; of bwrap, as many of them at once, from SIGKILL; of both to
+ * the end of file of a pipe that every process holds. "removed" is proctor's `stopped`: the round frozen, each leaf killed,
+ * empty by the kernel's word, and removed with all its namespaces. bwrap has no limit of its own: each one's bomb is held
+ * by a pids cgroup that is made for it here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,25 +28,62 @@
 
 static const int counts[] = LOAD_COUNTS;
 
-/* One measure of ours in ms, with a worker of its own: what was stopped is never used again. */
-static double stop_ours(const struct load *load)
+/* Reads until `lines` lines came (0: until the end of file); false where that took too long. */
+static bool read_lines(int fd, int lines, int timeout_ms)
 {
+	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
+	int seen = 0;
+	for (;;) {
+		struct pollfd readable = { .fd = fd, .events = POLLIN };
+		int64_t left = (end - clock_mono_ns()) / NS_PER_MS;
+		if (left <= 0 || poll(&readable, 1, (int)left) <= 0)
+			return false;
+		char bytes[256];
+		ssize_t n = read(fd, bytes, sizeof bytes);
+		if (n <= 0)
+			return n == 0 && lines == 0;
+		for (ssize_t i = 0; i < n; i++)
+			seen += bytes[i] == '\n';
+		if (lines && seen >= lines)
+			return true;
+	}
+}
+
+struct figures {
+	struct samples empty, removed, bwrap;
+};
+
+/* One measure of ours, with a worker of its own: what was stopped is never used again. */
+static bool stop_ours(const struct load *load, struct figures *figures)
+{
+	int fds[2], runs[LOAD_BOUNDARIES_MAX];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return false;
+	struct load piped = *load;
+	piped.output_fd = fds[1];
 	struct worker *worker = load_worker("stop");
-	int runs[LOAD_BOUNDARIES_MAX];
-	double ms = -1;
-	if (worker && load_start(worker, load, runs)) {
+	bool whole = worker && load_start(worker, &piped, runs);
+	close(fds[1]);
+	whole = whole && read_lines(fds[0], load->boundaries, READY_MS);
+	if (whole) {
 		int64_t start = clock_mono_ns();
 		worker_send_op(worker, "stop", 0);
+		bool ended = read_lines(fds[0], 0, STOP_MS);
+		double empty = bench_since_ms(start);
 		struct json_object *stopped = worker_await(worker, "stopped", 0, STOP_MS);
-		ms = bench_since_ms(start);
+		double removed = bench_since_ms(start);
 		int least = load->kind == LOAD_BOMB ? load->boundaries : load->boundaries * load_share(load);
-		if (!stopped || event_number(stopped, "remaining") != 0 || event_number(stopped, "killed") < least) {
+		whole = ended && stopped && event_number(stopped, "remaining") == 0 && event_number(stopped, "killed") >= least;
+		if (whole) {
+			samples_add(&figures->empty, empty);
+			samples_add(&figures->removed, removed);
+		} else {
 			fprintf(stderr, "stop: %s\n", stopped ? json_object_to_json_string(stopped) : "no `stopped` in time");
-			ms = -1;
 		}
 	}
+	close(fds[0]);
 	worker_free(worker);
-	return ms;
+	return whole;
 }
 
 struct other {		/* one bwrap with its share of the load */
@@ -72,27 +110,6 @@ static bool start_bwrap(struct other *other, const struct load *load, int output
 	dup2(output, 1);
 	execvp(argv[0], (char *const *)argv);
 	_exit(127);
-}
-
-/* Reads until `lines` lines came (0: until the end of file); false where that took too long. */
-static bool read_lines(int fd, int lines, int timeout_ms)
-{
-	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
-	int seen = 0;
-	for (;;) {
-		struct pollfd readable = { .fd = fd, .events = POLLIN };
-		int64_t left = (end - clock_mono_ns()) / NS_PER_MS;
-		if (left <= 0 || poll(&readable, 1, (int)left) <= 0)
-			return false;
-		char bytes[256];
-		ssize_t n = read(fd, bytes, sizeof bytes);
-		if (n <= 0)
-			return n == 0 && lines == 0;
-		for (ssize_t i = 0; i < n; i++)
-			seen += bytes[i] == '\n';
-		if (lines && seen >= lines)
-			return true;
-	}
 }
 
 static double stop_bwrap(const struct load *load)
@@ -125,7 +142,7 @@ static double stop_bwrap(const struct load *load)
 /* Why bwrap has no row of this load here; NULL where it has. */
 static const char *no_bwrap(const struct load *load)
 {
-	struct load small = { load->kind, 1, 2 };
+	struct load small = { .kind = load->kind, .boundaries = 1, .processes = 2 };
 	if (!bench_installed("bwrap"))
 		return "it is not installed";
 	struct peer_cgroup trial = { .fd = -1 };
@@ -135,34 +152,40 @@ static const char *no_bwrap(const struct load *load)
 	return stop_bwrap(&small) < 0 ? "it does not work here" : NULL;
 }
 
+static void report_load(struct report *report, const struct load *load, struct figures *figures)
+{
+	char names[3][64];
+	struct samples *const rows[] = { &figures->bwrap, &figures->empty, &figures->removed };
+	static const char *const formats[] = { "bwrap", "proctor", "proctor, removed" };
+	for (size_t i = 0; i < ELEMENTS(rows); i++) {
+		snprintf(names[i], sizeof names[i], "%d %s in %d: %s", load->processes, load_name(load->kind), load->boundaries,
+			 formats[i]);
+		rows[i]->name = names[i];
+	}
+	for (size_t i = 0; i < ELEMENTS(rows); i++)
+		report_row(report, rows[i], i ? rows[0] : NULL);
+	for (size_t i = 0; i < ELEMENTS(rows); i++)
+		samples_release(rows[i]);
+}
+
 static bool measure(struct report *report, enum load_kind kind, const struct bench_options *options)
 {
 	int processes = kind == LOAD_BOMB ? options->processes * 3 / 2 : options->processes;
-	struct samples ours[ELEMENTS(counts)] = { 0 }, bwraps[ELEMENTS(counts)] = { 0 };
-	char names[2][ELEMENTS(counts)][64];
-	const char *reason = no_bwrap(&(struct load){ kind, 1, processes });
+	struct figures figures[ELEMENTS(counts)] = { 0 };
+	const char *reason = no_bwrap(&(struct load){ .kind = kind });
 	bool whole = true;
 	for (int round = 0; round < options->rounds; round++) {
 		for (size_t i = 0; i < ELEMENTS(counts) && counts[i] <= options->boundaries && whole; i++) {
-			struct load load = { kind, counts[i], processes };
-			double a = stop_ours(&load), b = reason ? 0 : stop_bwrap(&load);
-			whole = a >= 0 && b >= 0;
-			if (whole)
-				samples_add(&ours[i], a);
+			struct load load = { .kind = kind, .boundaries = counts[i], .processes = processes };
+			whole = stop_ours(&load, &figures[i]);
+			double bwrap = whole && !reason ? stop_bwrap(&load) : 0;
+			whole = whole && bwrap >= 0;
 			if (whole && !reason)
-				samples_add(&bwraps[i], b);
+				samples_add(&figures[i].bwrap, bwrap);
 		}
 	}
-	for (size_t i = 0; i < ELEMENTS(counts); i++) {
-		snprintf(names[0][i], sizeof names[0][i], "proctor, %d %s in %d", processes, load_name(kind), counts[i]);
-		snprintf(names[1][i], sizeof names[1][i], "bwrap, %d %s in %d", processes, load_name(kind), counts[i]);
-		ours[i].name = names[0][i];
-		bwraps[i].name = names[1][i];
-		report_row(report, &bwraps[i], NULL);
-		report_row(report, &ours[i], &bwraps[i]);
-		samples_release(&ours[i]);
-		samples_release(&bwraps[i]);
-	}
+	for (size_t i = 0; i < ELEMENTS(counts); i++)
+		report_load(report, &(struct load){ .kind = kind, .boundaries = counts[i], .processes = processes }, &figures[i]);
 	if (reason)
 		fprintf(stderr, "stop: no row of bwrap for %s: %s\n", load_name(kind), reason);
 	return whole;
