@@ -17,6 +17,9 @@
 #define GUARDS(X) \
 	X(GUARD_CGROUP_KILL, "cgroup-kill", "boundary_kill() writes nothing", "K1 K2 K3") \
 	X(GUARD_CGROUP_BIRTH, "cgroup-birth", "no CLONE_INTO_CGROUP at birth", "K5") \
+	X(GUARD_KILL_BOUNDARY, "kill-boundary", "runs are forced down to traaviis.process-group.v1: no cgroup, no pid namespace", \
+	  "K15") \
+	X(GUARD_REFUSAL, "refusal", "a worker that could bear no boundary says that it is ready", "K14") \
 	X(GUARD_DRAIN_WAIT, "drain-wait", "a run is closed without waiting until its cgroup is empty", "K7") \
 	X(GUARD_REMOVE_RETRY, "remove-retry", "a busy cgroup is not tried again", "K9") \
 	X(GUARD_REMOVE_NESTED, "remove-nested", "cgroups inside a run's own are left", "K11") \
@@ -44,6 +47,8 @@
 	X(GUARD_IDS, "ids", "the candidate has the owner's own ids", "L-ids K12") \
 	X(GUARD_USER_NAMESPACES, "user-namespaces", "the limit on user namespaces stays the host's", "L-user-namespaces") \
 	X(GUARD_CGROUP_NAMESPACE, "cgroup-namespace", "no cgroup namespace of the run's own", "L-cgroup-namespace") \
+	X(GUARD_PROCESSES, "processes", "no pid namespace of the run's own", "L-processes") \
+	X(GUARD_SESSION, "session", "the candidate has no session of its own", "L-session") \
 	X(GUARD_IPC, "ipc", "no ipc namespace of the run's own", "L-ipc") \
 	X(GUARD_HOST_NAME, "host-name", "no uts namespace of the run's own", "L-host-name")
 

@@ -191,7 +191,7 @@ static int child_main(void *argument)
 	if (syscall(SYS_read, child->go, &byte, 1) != 1)
 		return 1;
 	stage = "v1 cgroups";
-	int r = cgroup_leaf_enter_v1(birth->leaf);
+	int r = guard_holds(GUARD_KILL_BOUNDARY) ? cgroup_leaf_enter_v1(birth->leaf) : 0;
 	if (r == 0)
 		r = birth->kind == BIRTH_RUN ? become_run(child, &stage) : become_collector(child, &stage);
 	if (r == 0) {
@@ -275,14 +275,17 @@ static long clone_child(struct clone_args *arguments, struct child *child)
 
 static uint64_t clone_flags(const struct birth *birth)
 {
-	uint64_t flags = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWPID;
+	bool bounded = guard_holds(GUARD_KILL_BOUNDARY);
+	uint64_t flags = CLONE_PIDFD | CLONE_NEWNS;
+	if (bounded && guard_holds(GUARD_PROCESSES))
+		flags |= CLONE_NEWPID;
 	if (guard_holds(GUARD_IPC))
 		flags |= CLONE_NEWIPC;
 	if (guard_holds(GUARD_HOST_NAME))
 		flags |= CLONE_NEWUTS;
 	if (guard_holds(GUARD_NETWORK))
 		flags |= CLONE_NEWNET;
-	if (guard_holds(GUARD_CGROUP_BIRTH))
+	if (bounded && guard_holds(GUARD_CGROUP_BIRTH))
 		flags |= CLONE_INTO_CGROUP;
 	/* A collector joins the run's user namespace itself; what it gets here belongs to the worker's. */
 	return birth->kind == BIRTH_RUN ? flags | CLONE_NEWUSER : flags;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/base/clock.h"
+#include "core/base/guard.h"
 #include "core/base/io.h"
 #include "core/containment/prober.h"
 
@@ -21,8 +22,8 @@
 #define DRY_INODES 64
 #define DRY_RUN_NS (10 * NS_PER_S)	/* until the prober has answered */
 #define DRY_CLOSE_NS (35 * NS_PER_S)	/* more than the drain of a run (K7) */
-#define PROBER_NUMBER 0			/* the core's runs begin at 1 */
-#define NEIGHBOUR_NUMBER UINT64_MAX
+#define NEIGHBOUR_NUMBER 0		/* the core's runs begin at 1 */
+#define PROBER_NUMBER UINT32_MAX	/* and do not come here */
 #define NEIGHBOUR_PROCESSES 2		/* its init and itself */
 #define HIERARCHIES (1 + RESOURCE_COUNT)
 #define DIRECTORIES (3 * HIERARCHIES)	/* base, parent and sibling */
@@ -422,8 +423,22 @@ static void release(struct dry *dry)
 		free(dry->arguments[i]);
 }
 
+/* Nothing was shown: forced down (K15) there is no boundary to try, and daemons would be there to stay. */
+static int claim_nothing(struct worker *worker)
+{
+	for (int i = 0; i < AXIS_COUNT; i++) {
+		struct axis_finding *axis = &worker->axes.of[i];
+		axis->value = AXIS_FALSE;
+		snprintf(axis->tried, sizeof axis->tried, "nothing: there is no boundary");
+		snprintf(axis->reason, sizeof axis->reason, "there is no boundary");
+	}
+	return 0;
+}
+
 int dryrun(struct worker *worker, double *ret_ms, struct pr_error *error)
 {
+	if (!guard_holds(GUARD_KILL_BOUNDARY))
+		return claim_nothing(worker);
 	struct dry dry = { .worker = worker, .prober.answers = -1, .neighbour.answers = -1 };
 	int64_t begin = clock_mono_ns();
 
@@ -445,5 +460,7 @@ int dryrun(struct worker *worker, double *ret_ms, struct pr_error *error)
 		judge_end(&dry, *ret_ms);
 	}
 	release(&dry);
+	if (r < 0 && !guard_holds(GUARD_REFUSAL))
+		return claim_nothing(worker);
 	return r;
 }

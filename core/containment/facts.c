@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/guard.h"
 
 static const struct {
 	const char *name, *check;
@@ -35,9 +36,12 @@ struct json_object *facts_containment(const struct worker *worker, unsigned rema
 	bool certifiable = true;
 
 	/* Until a confirmation exists on this boot a run may say no more than its kill boundary. */
-	json_object_object_add(record, "profile", json_object_new_string(profile_names[CONTAINMENT_CGROUP_KILL]));
+	bool bounded = guard_holds(GUARD_KILL_BOUNDARY);
+	json_object_object_add(record, "profile", json_object_new_string(profile_names[bounded ? CONTAINMENT_CGROUP_KILL :
+											       CONTAINMENT_PROCESS_GROUP]));
 	json_object_object_add(record, "enforced",
-			       json_object_new_boolean(worker->axes.of[AXIS_KILL_BOUNDARY].value == AXIS_TRUE && remaining == 0));
+			       json_object_new_boolean(bounded && worker->axes.of[AXIS_KILL_BOUNDARY].value == AXIS_TRUE &&
+						       remaining == 0));
 	json_object_object_add(record, "remaining_processes", json_object_new_int64(remaining));
 	for (size_t i = 0; i < AXIS_COUNT; i++) {
 		const struct axis_finding *axis = &worker->axes.of[i];

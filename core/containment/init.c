@@ -233,7 +233,8 @@ static int run_command(void *argument)
 {
 	const struct child *child = argument;
 	/* A session of its own, and no terminal to take (setsid(2)). */
-	setsid();
+	if (guard_holds(GUARD_SESSION) && guard_holds(GUARD_KILL_BOUNDARY))
+		setsid();
 	int r = dup2(child->status, INIT_REPORT) < 0 ? -errno : 0;
 	if (r == 0)
 		fcntl(INIT_REPORT, F_SETFD, FD_CLOEXEC);
@@ -365,6 +366,9 @@ static void take_order(struct command *ret_command)
 static _Noreturn void run_init(void)
 {
 	struct command command;
+	/* Forced down to a process group, it is ours that the command is in (K15). */
+	if (!guard_holds(GUARD_KILL_BOUNDARY))
+		setsid();
 	take_order(&command);
 	if (command.subject)
 		unpack_subject();

@@ -111,8 +111,11 @@ static void be_born_in(struct control *control, int fd)
 	note(control, "clone3 into a cgroup", pid > 0);
 }
 
-/* Below the descriptor `at`, or for AT_FDCWD the path as it stands. */
-static void try_directory(struct control *control, int at, const char *way, const char *directory)
+/*
+ * Below the descriptor `at`, or for AT_FDCWD the path as it stands. Of the directories that it was told of the worker looks
+ * itself for what was made there, and takes it away; elsewhere (`found`) that is ours to do.
+ */
+static void try_directory(struct control *control, int at, const char *way, const char *directory, bool found)
 {
 	static const char *const files[] = { "/cgroup.procs", "/tasks", "/cgroup.threads" };
 	char path[PATH_SIZE];
@@ -127,22 +130,32 @@ static void try_directory(struct control *control, int at, const char *way, cons
 	bool here = fd >= 0 && is_cgroup(fd);
 	/* A directory elsewhere is no cgroup: where it could be made, the path was one of the candidate's own places. */
 	note(control, "making a cgroup", made && here);
+	if (made && found)
+		unlinkat(at, join(path, way, directory, "/" PROBER_DIRECTORY), AT_REMOVEDIR);
 	if (here)
 		be_born_in(control, fd);
 }
 
-/* A directory, and the cgroups in it, our own and others'. */
+/* Is it the cgroup of a round? Only there may all that is found be tried: elsewhere it may be others'. */
+static bool is_round(const char *directory)
+{
+	return strncmp(strrchr(directory, '/'), "/proctor-", strlen("/proctor-")) == 0;
+}
+
+/* A directory, and the runs' cgroups in a round's, our own among them. */
 static void try_listed(struct control *control, const char *way, const char *directory)
 {
 	char path[PATH_SIZE];
-	try_directory(control, AT_FDCWD, way, directory);
+	try_directory(control, AT_FDCWD, way, directory, false);
+	if (!is_round(directory))
+		return;
 	_cleanup_closedir_ DIR *stream = opendir(join(path, way, directory, ""));
 	unsigned listed = 0;
 	for (struct dirent *entry; stream && listed < LISTED && (entry = readdir(stream));) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || strcmp(entry->d_name, PROBER_DIRECTORY) == 0)
 			continue;
 		listed++;
-		try_directory(control, AT_FDCWD, join(path, way, directory, "/"), entry->d_name);
+		try_directory(control, AT_FDCWD, join(path, way, directory, "/"), entry->d_name, false);
 	}
 }
 
@@ -155,11 +168,11 @@ static void try_all_directories(struct control *control, const char *way)
 /* From the root of a cgroup file system whose place on the host is not known: each tail of each path. */
 static void try_tails(struct control *control, int at, const char *root)
 {
-	try_directory(control, at, root, ".");
-	try_directory(control, at, root, "..");
+	try_directory(control, at, root, ".", true);
+	try_directory(control, at, root, "..", true);
 	for (int i = 0; i < control->count; i++)
 		for (const char *tail = strchr(control->directories[i] + 1, '/'); tail; tail = strchr(tail + 1, '/'))
-			try_directory(control, at, root, tail);
+			try_directory(control, at, root, tail, true);
 }
 
 /* --- ways to a directory ---------------------------------------------------------------------------- */

@@ -281,9 +281,17 @@ int run_prepare(struct worker *worker, const struct run_request *request, const 
 	return 0;
 }
 
+static void kill_all(const struct run *run)
+{
+	if (guard_holds(GUARD_KILL_BOUNDARY))
+		boundary_kill(run->leaf.fd);
+	else
+		group_kill(run->pid);
+}
+
 bool run_discard(struct worker *worker, struct run *run)
 {
-	boundary_kill(run->leaf.fd);
+	kill_all(run);
 	if (cgroup_wait_empty(run->leaf.events, DISCARD_NS) < 0)
 		run->remaining = cgroup_count(run->leaf.fd);
 	reap(run);
@@ -429,7 +437,7 @@ void run_close(struct worker *worker, struct run *run)
 	run->closing_since_ns = clock_mono_ns();
 	run->closing_deadline_ns = run->closing_since_ns + drain_ns();
 	run->state = RUN_CLOSING;
-	boundary_kill(run->leaf.fd);
+	kill_all(run);
 	/* They stand still already: what remains to be done is init's exit. */
 	if (run->alone)
 		cgroup_leaf_counts(&worker->tree, &run->leaf, &run->counts);

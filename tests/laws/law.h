@@ -46,8 +46,8 @@ struct law_more {
 };
 
 extern const struct law kill_laws[], birth_laws[], bounds_laws[], evidence_laws[], environment_laws[], output_laws[], layer_laws[], resource_laws[],
-	collector_laws[], control_laws[], lifecycle_laws[];
-extern const struct law_more control_more[], lifecycle_more[];
+	collector_laws[], control_laws[], lifecycle_laws[], profile_laws[];
+extern const struct law_more control_more[], lifecycle_more[], profile_more[];
 
 void law_holds(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns false, so that a judge may `return (void)law_broken(...)`. */

@@ -101,6 +101,17 @@ static void judge_namespace(const struct worker_start *how, const char *name, st
 		expect(how, line, ours, false, verdict);
 }
 
+static void judge_processes(const struct worker_start *how, struct verdict *verdict)
+{
+	judge_namespace(how, "pid", verdict);
+}
+
+/* proc_pid_stat(5): the sixth is the session. */
+static void judge_session(const struct worker_start *how, struct verdict *verdict)
+{
+	expect(how, "set -- $(cat /proc/$$/stat); [ $6 = $$ ] && echo its own || echo \"init's\"", "its own", true, verdict);
+}
+
 static void judge_ipc(const struct worker_start *how, struct verdict *verdict)
 {
 	judge_namespace(how, "ipc", verdict);
@@ -127,6 +138,8 @@ const struct law layer_laws[] = {
 	{ "L-ids", "ids of the run's own", "ids", judge_ids },
 	{ "L-user-namespaces", "no user namespace below its own", "user-namespaces", judge_user_namespaces },
 	{ "L-cgroup-namespace", "the host's cgroup paths are not told", "cgroup-namespace", judge_cgroup_namespace },
+	{ "L-processes", "a pid namespace of its own", "processes", judge_processes },
+	{ "L-session", "a session of its own", "session", judge_session },
 	{ "L-ipc", "an ipc namespace of its own", "ipc", judge_ipc },
 	{ "L-host-name", "a uts namespace of its own", "host-name", judge_host_name },
 	{ 0 },

@@ -16,7 +16,7 @@
 #include <fcntl.h>
 
 static const struct law *const families[] = { kill_laws, birth_laws, bounds_laws, evidence_laws, environment_laws,
-					      output_laws, layer_laws, resource_laws, collector_laws, control_laws, lifecycle_laws };
+					      output_laws, layer_laws, resource_laws, collector_laws, control_laws, lifecycle_laws, profile_laws };
 
 static void __attribute__((format(printf, 3, 0))) write_why(struct verdict *verdict, bool holds, const char *format, va_list arguments)
 {
@@ -134,7 +134,7 @@ static const struct law *find_law(const char *id)
 
 static const struct law_more *find_more(const char *id)
 {
-	static const struct law_more *const lists[] = { control_more, lifecycle_more }, none = { 0 };
+	static const struct law_more *const lists[] = { control_more, lifecycle_more, profile_more }, none = { 0 };
 	for (size_t i = 0; i < ELEMENTS(lists); i++)
 		for (const struct law_more *more = lists[i]; more->id; more++)
 			if (strcmp(more->id, id) == 0)

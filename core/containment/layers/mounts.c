@@ -139,7 +139,10 @@ static int mount_proc(const char **ret_step)
 	static const char *const masked[] = { "proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list",
 					      "proc/sysrq-trigger", "proc/kmsg", "proc/latency_stats" };
 
-	STEP("mount proc", mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
+	/* Of a pid namespace that is not ours proc cannot be mounted: a deletion probe gets the host's. */
+	bool own = guard_holds(GUARD_PROCESSES) && guard_holds(GUARD_KILL_BOUNDARY);
+	STEP("mount proc", mount(own ? "proc" : "/proc", "proc", own ? "proc" : NULL,
+				 own ? MS_NOSUID | MS_NODEV | MS_NOEXEC : MS_BIND | MS_REC, NULL));
 	for (size_t i = 0; i < ELEMENTS(user_limits); i++) {
 		if (i == 0 && !guard_holds(GUARD_USER_NAMESPACES))
 			continue;
