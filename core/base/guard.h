@@ -39,7 +39,8 @@
 	X(GUARD_MEMORY_LIMIT, "memory-limit", "no limit on memory is set", "K13-memory") \
 	X(GUARD_CPU_LIMIT, "cpu-limit", "no limit on CPU time is set", "K13-cpu") \
 	X(GUARD_NO_NEW_PRIVS, "no-new-privs", "no_new_privs is not set", "L-no-new-privs") \
-	X(GUARD_CAPABILITIES, "capabilities", "the candidate keeps its capabilities", "L-capabilities") \
+	X(GUARD_CAPABILITIES, "capabilities", "the candidate and the collector keep their capabilities", \
+	  "L-capabilities L-collector-capability") \
 	X(GUARD_SECCOMP, "seccomp", "no filter is loaded", "L-seccomp") \
 	X(GUARD_LANDLOCK, "landlock", "no Landlock domain is entered", "L-landlock") \
 	X(GUARD_NETWORK, "network", "no network namespace of the run's own", "L-network") \
