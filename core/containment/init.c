@@ -115,25 +115,13 @@ static int set_limits(void)
 	return r;
 }
 
-/*
- * The bounding set first, while CAP_SETPCAP is there; then the ids, which clears the rest (capabilities(7),
- * "Effect of user ID changes"); then the rest by hand, in case it did not.
- */
+/* The ids, which clears the capabilities (capabilities(7), "Effect of user ID changes"); then by hand, in case it did not. */
 static int enter_candidate_id(void)
 {
-	int r = privileges_bound(KEEP_FOR_INIT, 0);
-	if (r < 0)
-		return r;
 	if (syscall(SYS_setresgid, CANDIDATE_ID, CANDIDATE_ID, CANDIDATE_ID) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
 	    syscall(SYS_setresuid, CANDIDATE_ID, CANDIDATE_ID, CANDIDATE_ID) < 0)
 		return -errno;
 	return privileges_limit(0);
-}
-
-static int drop_everything(void)
-{
-	int r = privileges_bound(KEEP_FOR_INIT, 0);
-	return r < 0 ? r : privileges_limit(0);
 }
 
 /*
@@ -241,8 +229,6 @@ static int run_command(void *argument)
 	if (r == 0 && guard_holds(GUARD_DESCRIPTORS) && syscall(SYS_close_range, INIT_REPORT + 1, ~0u, 0) < 0)
 		r = -errno;
 	if (r == 0)
-		r = set_limits();
-	if (r == 0)
 		r = enter_candidate_id();
 	umask(022);
 	if (r == 0 && (chdir(WORKSPACE_PATH) < 0 || chdir(child->command->directory) < 0))
@@ -272,7 +258,7 @@ static pid_t start_command(const struct command *command)
 		give_up(errno, "clone");
 	close(status[1]);
 	/* From here on there is nothing left to be had from us. */
-	int r = drop_everything();
+	int r = privileges_limit(0);
 	if (r < 0)
 		give_up(-r, "dropping capabilities");
 	int code;
@@ -369,6 +355,13 @@ static _Noreturn void run_init(void)
 	/* Forced down to a process group, it is ours that the command is in (K15). */
 	if (!guard_holds(GUARD_KILL_BOUNDARY))
 		setsid();
+	int r = set_limits();
+	if (r < 0)
+		give_up(-r, "limits");
+	/* The bounding set, while CAP_SETPCAP is there: what init holds stays until it is let go of, nobody gains any. */
+	r = privileges_bound(KEEP_FOR_INIT, 0);
+	if (r < 0)
+		give_up(-r, "dropping capabilities");
 	take_order(&command);
 	if (command.subject)
 		unpack_subject();
