@@ -277,7 +277,7 @@ static double bootstrap_once(void)
 	int64_t begin = clock_mono_ns();
 	struct peer_cgroup cgroup;
 	int status[2];
-	if (!peer_cgroup_make(&cgroup, NULL, 0))
+	if (!peer_cgroup_make(&cgroup, NULL))
 		return -1;
 	if (pipe2(status, O_CLOEXEC) < 0) {
 		peer_cgroup_remove(&cgroup);
@@ -307,7 +307,7 @@ static const char *bootstrap_missing(void)
 
 /* ------- cgroups ------- */
 
-bool peer_cgroup_make(struct peer_cgroup *cgroup, const char *controller, int pids_max)
+bool peer_cgroup_make(struct peer_cgroup *cgroup, const char *controller)
 {
 	static int made;
 	char own[4096];
@@ -318,12 +318,22 @@ bool peer_cgroup_make(struct peer_cgroup *cgroup, const char *controller, int pi
 	if (mkdir(cgroup->path, 0755) < 0)
 		return false;
 	cgroup->fd = open(cgroup->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cgroup->fd < 0)
+		rmdir(cgroup->path);
+	return cgroup->fd >= 0;
+}
+
+bool peer_cgroup_limit_processes(const struct peer_cgroup *cgroup, int processes)
+{
 	char text[16];
-	snprintf(text, sizeof text, "%d", pids_max);
-	if (cgroup->fd >= 0 && (!pids_max || io_write_file(cgroup->fd, "pids.max", text) == 0))
-		return true;
-	peer_cgroup_remove(cgroup);
-	return false;
+	snprintf(text, sizeof text, "%d", processes);
+	return io_write_file(cgroup->fd, "pids.max", text) == 0;
+}
+
+bool peer_cgroup_limit_cpu(const struct peer_cgroup *cgroup)
+{
+	return io_write_file(cgroup->fd, "cpu.cfs_quota_us", "100000") == 0 ||
+	       io_write_file(cgroup->fd, "cpu.max", "100000 100000") == 0;
 }
 
 /* What left it a moment ago may still be on its way out (EBUSY). */

@@ -33,11 +33,11 @@ struct peer_cgroup {
 	int fd;			/* -1: there is none */
 };
 
-/*
- * `controller` NULL: of the unified hierarchy; else where that controller is, v1 or v2. `pids_max` 0: none. False where it
- * cannot be made.
- */
-bool peer_cgroup_make(struct peer_cgroup *cgroup, const char *controller, int pids_max);
+/* `controller` NULL: of the unified hierarchy; else where that controller is, v1 or v2. False where it cannot be made. */
+bool peer_cgroup_make(struct peer_cgroup *cgroup, const char *controller);
+/* The limits that a boundary of ours would have: false where the cgroup takes none. */
+bool peer_cgroup_limit_processes(const struct peer_cgroup *cgroup, int processes);
+bool peer_cgroup_limit_cpu(const struct peer_cgroup *cgroup);	/* to one */
 void peer_cgroup_remove(struct peer_cgroup *cgroup);
 
 #endif

@@ -2,8 +2,8 @@
  * From the stop to nothing alive: 200 sleepers (--processes), and fork bombs that a limit holds at half as many again, in 1, 8
  * and 64 boundaries together. Of proctor, from the request `stop`; of bwrap, as many of them at once, from SIGKILL; of both to
  * the end of file of a pipe that every process holds. "removed" is proctor's `stopped`: the round frozen, each leaf killed,
- * empty by the kernel's word, and removed with all its namespaces. bwrap has no limit of its own: each one's bomb is held
- * by a pids cgroup that is made for it here.
+ * empty by the kernel's word, and removed with all its namespaces. bwrap has no limits of its own: each one's bomb
+ * gets cgroups here, for the same limits of processes and CPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,8 +88,29 @@ static bool stop_ours(const struct load *load, struct figures *figures)
 
 struct other {		/* one bwrap with its share of the load */
 	pid_t pid;
-	struct peer_cgroup held;	/* of a bomb */
+	struct peer_cgroup held, slowed;	/* of a bomb */
 };
+
+/* A bomb has the limits of ours: processes, and, where the host has that controller, one CPU. Two more are bwrap's own. */
+static bool hold(struct other *other, const struct load *load)
+{
+	if (!peer_cgroup_make(&other->held, "pids") || !peer_cgroup_limit_processes(&other->held, load_share(load) + 2))
+		return false;
+	if (!peer_cgroup_make(&other->slowed, "cpu") || !peer_cgroup_limit_cpu(&other->slowed))
+		peer_cgroup_remove(&other->slowed);
+	return true;
+}
+
+static void let_go(struct other *other)
+{
+	peer_cgroup_remove(&other->held);
+	peer_cgroup_remove(&other->slowed);
+}
+
+static bool enter(const struct peer_cgroup *cgroup)
+{
+	return cgroup->fd < 0 || io_write_file(cgroup->fd, "cgroup.procs", "0") == 0;
+}
 
 static bool start_bwrap(struct other *other, const struct load *load, int output)
 {
@@ -97,15 +118,14 @@ static bool start_bwrap(struct other *other, const struct load *load, int output
 	const char *argv[PEER_BWRAP_ARGUMENTS + LOAD_ARGUMENTS];
 	size_t length = peer_bwrap(argv, LOAD_PROGRAM);
 	load_command(load, texts, argv + length);
-	other->held = (struct peer_cgroup){ .fd = -1 };
-	/* Its monitor and its pid 1 are counted beside the bomb. */
-	if (load->kind == LOAD_BOMB && !peer_cgroup_make(&other->held, "pids", load_share(load) + 2))
+	other->held.fd = other->slowed.fd = -1;
+	if (load->kind == LOAD_BOMB && !hold(other, load))
 		return false;
 	other->pid = fork();
 	if (other->pid != 0)
 		return other->pid > 0;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (other->held.fd >= 0 && io_write_file(other->held.fd, "cgroup.procs", "0") < 0)
+	if (!enter(&other->slowed) || !enter(&other->held))
 		_exit(126);
 	dup2(output, 1);
 	execvp(argv[0], (char *const *)argv);
@@ -133,7 +153,7 @@ static double stop_bwrap(const struct load *load)
 	for (int i = 0; i < started; i++) {
 		while (others[i].pid > 0 && waitpid(others[i].pid, NULL, 0) < 0 && errno == EINTR)
 			;
-		peer_cgroup_remove(&others[i].held);
+		let_go(&others[i]);
 	}
 	close(fds[0]);
 	return whole && ended ? ms : -1;
@@ -145,10 +165,11 @@ static const char *no_bwrap(const struct load *load)
 	struct load small = { .kind = load->kind, .boundaries = 1, .processes = 2 };
 	if (!bench_installed("bwrap"))
 		return "it is not installed";
-	struct peer_cgroup trial = { .fd = -1 };
-	if (load->kind == LOAD_BOMB && !peer_cgroup_make(&trial, "pids", 16))
+	struct other trial = { .held.fd = -1, .slowed.fd = -1 };
+	bool held = load->kind != LOAD_BOMB || hold(&trial, &small);
+	let_go(&trial);
+	if (!held)
 		return "no pids cgroup can be made to hold its bomb";
-	peer_cgroup_remove(&trial);
 	return stop_bwrap(&small) < 0 ? "it does not work here" : NULL;
 }
 
