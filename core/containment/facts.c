@@ -9,6 +9,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/guard.h"
+#include "core/containment/host_checks.h"
 
 static const struct {
 	const char *name, *check;
@@ -124,6 +125,7 @@ struct json_object *facts_tried(const struct worker *worker, unsigned swept)
 	if (worker->landlock_abi == 0)
 		add_check(list, "landlock", "warn", "this kernel has no active Landlock: that layer is missing",
 			  "boot with landlock in the lsm= list");
+	host_checks_add(list, &worker->tree);
 	if (swept > 0) {
 		snprintf(text, sizeof text, "%u cgroup%s of owners that no longer live removed", swept, swept == 1 ? "" : "s");
 		add_check(list, "leftovers", "ok", text, NULL);

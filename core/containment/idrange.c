@@ -15,6 +15,7 @@
 #define ROOT_BASE 1900000000u
 #define ROOT_PAIRS 32768u
 #define ROOT_TRIES 16u
+#define PAIRS_LEAST 2u	/* the dry run has two boundaries */
 
 /* Does [base, base + count) touch a range of this /etc/subuid or /etc/subgid file (NAME:FIRST:COUNT)? */
 static bool touches(const char *file, unsigned long base, unsigned long count)
@@ -101,6 +102,12 @@ int id_range_open(struct id_range *range, unsigned outer_count, struct pr_error 
 	unsigned pairs = outer_count ? outer_count / 2 : ROOT_PAIRS;
 
 	*range = (struct id_range){ .lock = -1 };
+	if (pairs < PAIRS_LEAST) {
+		pr_error_set(error, ERANGE, "no boundary: a range of %u subordinate ids is too small: a run takes 2, and a worker's dry run %u",
+			     outer_count, 2 * PAIRS_LEAST);
+		return pr_error_remedy(error, "a larger range in /etc/subuid and /etc/subgid: as root, usermod --add-subuids 200000-265535 "
+				       "--add-subgids 200000-265535 USER");
+	}
 	if (!outer_count) {
 		int r = find_free(&base, error);
 		if (r < 0)

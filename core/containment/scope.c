@@ -128,11 +128,13 @@ int scope_check(const char *unit, struct pr_error *error)
 int scope_check_linger(char *ret_user, size_t size)
 {
 	char path[256];
-	struct passwd *entry = getpwuid(getuid());
+	/* Also in the outer namespace, where we are 0. */
+	uid_t uid = host_own_uid();
+	struct passwd *entry = getpwuid(uid);
 	if (entry)
 		snprintf(ret_user, size, "%s", entry->pw_name);
 	else
-		snprintf(ret_user, size, "%u", (unsigned)getuid());
+		snprintf(ret_user, size, "%u", (unsigned)uid);
 	snprintf(path, sizeof path, "/var/lib/systemd/linger/%s", ret_user);
 	return access(path, F_OK) < 0 ? -errno : 0;
 }

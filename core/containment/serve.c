@@ -126,6 +126,7 @@ static void say_closed(struct loop *loop, const struct run *run)
 	add_count(refused, "memory", run->counts.memory_refused);
 	json_object_object_add(message, "refused", refused);
 	add_count(message, "oom_kills", run->counts.oom_kills);
+	add_count(message, "host_oom_kills", run->counts.host_oom_kills);
 	json_object_object_add(message, "containment", facts_containment(loop->worker, run->remaining));
 	say(loop, message);
 }
@@ -145,6 +146,7 @@ static void say_ready(struct loop *loop, unsigned swept)
 	json_object_object_add(message, "containment", facts_containment(worker, 0));
 	json_object_object_add(message, "landlock_abi", json_object_new_int(worker->landlock_abi));
 	json_object_object_add(message, "limits", facts_limits(worker));
+	add_count(message, "id_pairs", worker->ids.pairs);
 	add_count(message, "swept", swept);
 	json_object_object_add(message, "tried", facts_tried(worker, swept));
 	say(loop, message);

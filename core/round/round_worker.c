@@ -62,9 +62,30 @@ static void log_checks(struct round *round, struct json_object *message)
 	(void)journal_write(&round->engine.journal, event);
 }
 
+/* Each task at a time has a pair of user ids of its own: better said now than as an error of the host's in the night. */
+static bool has_ids(struct round *round, struct json_object *ready)
+{
+	unsigned parallel = round->engine.spec.parallel;
+	uint64_t pairs = 0;
+	if (jsonc_u64(ready, "id_pairs", &pairs) < 0 || pairs >= parallel)
+		return true;
+	pr_error_set(&round->refusal, ERANGE, "no boundary: %u tasks at a time need %u subordinate user ids, and /etc/subuid and /etc/subgid give "
+		     "%llu", parallel, 2 * parallel, 2 * (unsigned long long)pairs);
+	pr_error_remedy(&round->refusal, "\"parallel\": %llu in the round file, or a larger range: as root, usermod --add-subuids "
+			"200000-265535 --add-subgids 200000-265535 USER", (unsigned long long)pairs);
+	return false;
+}
+
 static void on_ready(struct round *round, struct json_object *message)
 {
 	bool first = round->boundary == BOUNDARY_AWAITED;
+	if (first && !has_ids(round, message)) {
+		round->boundary = BOUNDARY_REFUSED;
+		worker_stop(&round->engine.worker);
+		round_refused(round);
+		round_finish_if_done(round);
+		return;
+	}
 	round->boundary = BOUNDARY_READY;
 	write_boundary(round, message);
 	if (first) {

@@ -4,6 +4,7 @@
  */
 #include "core/round/run.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -324,6 +325,17 @@ static void read_outcome(struct run *run, struct json_object *message)
 	}
 }
 
+/* Memory ran out above the boundary, not in it: what the kernel ended then is the host's loss. */
+static void charge_host(struct run *run, struct json_object *message)
+{
+	struct run_facts *facts = &run->facts;
+	bool killed = facts->outcome == RUN_LOST || (facts->outcome == RUN_SIGNALLED && facts->code == SIGKILL);
+	if (number_of(message, "host_oom_kills") == 0 || !killed)
+		return;
+	facts->outcome = RUN_LOST;
+	snprintf(run->why, sizeof run->why, "the host ran out of memory, or a cgroup above the boundary did, and the kernel killed it");
+}
+
 /* Journal: boundary.closed. */
 static void log_closed(struct run *run, struct json_object *message)
 {
@@ -375,6 +387,7 @@ static void on_closed(struct run *run, struct json_object *message)
 
 	run->ended_ns = run->ended_ns ? run->ended_ns : engine_clock_ns(run->engine);
 	read_outcome(run, message);
+	charge_host(run, message);
 	run->killed = number_of(message, "killed");
 	run->facts.remaining = number_of(message, "remaining");
 	run->removed = json_object_get_boolean(json_object_object_get(message, "removed"));

@@ -75,6 +75,36 @@ static void test_no_range(void **state)
 	assert_refused(OPTIONS("--range=0"), NULL, false, "gives the user proctor-ordinary no range", "usermod --add-subuids");
 }
 
+static char *open_directory(void)
+{
+	char *directory = scratch_directory("delegation");
+	assert_int_equal(chmod(directory, 0755), 0);
+	return directory;
+}
+
+/* Told at once, with what the range would do: not as errors of the host's, a task at a time, in the night. */
+static void test_small_range(void **state)
+{
+	(void)state;
+	assert_refused(OPTIONS("--range=2"), NULL, false, "a range of 2 subordinate ids is too small", "usermod --add-subuids");
+
+	_cleanup_free_ char *directory = open_directory(), *file = scratch_text("%s/small.round.json", directory);
+	_cleanup_free_ char *subject = scratch_text("%s/subject/file", directory);
+	assert_int_equal(scratch_write(subject, 0644, "x\n"), 0);
+	assert_int_equal(scratch_write(file, 0644,
+		"{ \"round\": \"small\", \"kind\": \"baseline\", \"parallel\": 4, \"agent\": { \"name\": \"a\", \"command\": [\"true\"] },\n"
+		"  \"budget\": { \"wall_clock\": \"1m\", \"tests_wall_clock\": \"1m\" }, \"tasks\": [ { \"id\": \"t\", \"directory\": \"subject\",\n"
+		"  \"prompt\": \"p\", \"tests\": [ { \"command\": [\"true\"], \"baseline\": [0], \"patched\": [0] } ] } ] }\n"), 0);
+	const char *argv[] = { ORDINARY, "--range=6", PROCTOR_BUILD "/proctor", "run", file, "--yes", NULL };
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	int r = process_run(&process, &(struct process_start){ .argv = argv }, PROBE_MS);
+	if (r == 77)
+		skip_test("%s", process.output.data);
+	if (r != 2 || !strstr(process.error.data, "4 tasks at a time need 8 subordinate user ids") || !strstr(process.error.data, "\"parallel\": 3"))
+		fail_msg("exit code %d: %s%s", r, process.output.data, process.error.data);
+	scratch_remove(directory);
+}
+
 static void test_no_user_namespaces(void **state)
 {
 	(void)state;
@@ -94,13 +124,6 @@ static void test_user_namespace_without_rights(void **state)
 	snprintf(mount, sizeof mount, "--deny=mount=%d", EACCES);
 	assert_refused(OPTIONS(mounts), NULL, false, "gives no rights: taking a mount namespace", "apparmor_restrict_unprivileged_userns=0");
 	assert_refused(OPTIONS(mount), NULL, false, "gives no rights: mounting", "apparmor_restrict_unprivileged_userns=0");
-}
-
-static char *open_directory(void)
-{
-	char *directory = scratch_directory("delegation");
-	assert_int_equal(chmod(directory, 0755), 0);
-	return directory;
 }
 
 static void test_no_mapper(void **state)
@@ -192,6 +215,7 @@ int main(void)
 		skip_program("only root can play an ordinary user");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_subtree), cmocka_unit_test(test_read_only_hierarchy), cmocka_unit_test(test_no_range),
+		cmocka_unit_test(test_small_range),
 		cmocka_unit_test(test_no_user_namespaces), cmocka_unit_test(test_user_namespace_without_rights),
 		cmocka_unit_test(test_no_mapper), cmocka_unit_test(test_mapper_without_rights), cmocka_unit_test(test_scope_of_systemd),
 		cmocka_unit_test(test_systemd_refuses), cmocka_unit_test(test_systemd_moves_nobody),

@@ -7,6 +7,7 @@
 
 #define FINISH_MS 60000
 #define MIB (UINT64_C(1) << 20)
+#define CPU_MS 400
 
 /*
  * 32 MiB, with a workspace, /tmp, HOME and /dev/shm of 1, 1, 1 and 32 MiB that are charged to the same cgroup: 67 in
@@ -40,25 +41,38 @@ static double milliseconds(const char *text)
 	return *end == 'm' ? 60e3 * minutes + 1e3 * strtod(end + 1, NULL) : -1;
 }
 
-/* A twentieth of a CPU, for two seconds: 100 ms. On a busy machine the probe gets several times that all the same. */
-static void judge_cpu(const struct worker_start *how, struct verdict *verdict)
+/* CPU time of two seconds' spinning in ms, or -1. */
+static double spin(struct worker *worker)
 {
 	static const char *const argv[] = { "/bin/sh", "-c", "timeout 2 sh -c 'while :; do :; done'; times", NULL };
-	struct worker *worker = law_worker(how, verdict);
-	if (!worker)
-		return;
 	int run = worker_run(worker, &(struct run_spec){ .argv = argv, .cpus = 0.05 });
 	const struct run_result *result = run > 0 ? worker_finish(worker, run, FINISH_MS) : NULL;
 	/* The second line is the children's: user and system. */
 	const char *line = result && result->closed ? strchr(result->output->data, '\n') : NULL;
 	const char *second = line ? strchr(line, ' ') : NULL;
-	double used = second ? milliseconds(line + 1) + milliseconds(second + 1) : -1;
-	if (used < 0)
-		law_broken(verdict, "no times of it: %s", result ? result->output->data : "no end");
-	else if (used > 500)
-		law_broken(verdict, "%.0f ms of CPU time in 2 s with a twentieth of a CPU", used);
+	return second ? milliseconds(line + 1) + milliseconds(second + 1) : -1;
+}
+
+/*
+ * A twentieth of a CPU, for two seconds: 100 ms. The probe gets several times that on a busy machine too. In a guest the time
+ * that its host takes away counts as used, so the least of three is judged.
+ */
+static void judge_cpu(const struct worker_start *how, struct verdict *verdict)
+{
+	struct worker *worker = law_worker(how, verdict);
+	if (!worker)
+		return;
+	double least = spin(worker);
+	for (int i = 0; i < 2 && least > CPU_MS; i++) {
+		double used = spin(worker);
+		least = used < least ? used : least;
+	}
+	if (least < 0)
+		law_broken(verdict, "no times of it");
+	else if (least > CPU_MS)
+		law_broken(verdict, "%.0f ms of CPU time in 2 s with a twentieth of a CPU", least);
 	else
-		law_holds(verdict, "%.0f ms of CPU time in 2 s with a twentieth of a CPU", used);
+		law_holds(verdict, "%.0f ms of CPU time in 2 s with a twentieth of a CPU", least);
 	worker_free(worker);
 }
 
