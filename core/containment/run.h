@@ -59,6 +59,7 @@ struct worker {
 	uint64_t spares;	/* made so far: no name is used twice */
 };
 
+/* What a birth depends on is compared in spare.c. */
 struct run_request {
 	uint64_t number;
 	enum birth_kind kind;

@@ -29,7 +29,8 @@ static bool equal_texts(const char *a, const char *b)
 static bool equal_limits(const struct cgroup_limits *a, const struct cgroup_limits *b)
 {
 	/* Exactly as written: a limit that is near is another one. */
-	return a->processes == b->processes && a->memory_bytes == b->memory_bytes && !(a->cpus < b->cpus) && !(a->cpus > b->cpus);
+	return a->processes == b->processes && a->memory_bytes == b->memory_bytes && !(a->cpus < b->cpus) && !(a->cpus > b->cpus) &&
+	       a->as_a_whole == b->as_a_whole;
 }
 
 static bool is_like(const struct run_request *like, const struct run_request *request)
