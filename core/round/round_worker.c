@@ -62,17 +62,20 @@ static void log_checks(struct round *round, struct json_object *message)
 	(void)journal_write(&round->engine.journal, event);
 }
 
-/* Each task at a time has a pair of user ids of its own: better said now than as an error of the host's in the night. */
+/*
+ * Each task at a time has a pair of user ids of its own, and so has the boundary that is prepared for the next run: better
+ * said now than as an error of the host's in the night.
+ */
 static bool has_ids(struct round *round, struct json_object *ready)
 {
 	unsigned parallel = round->engine.spec.parallel;
 	uint64_t pairs = 0;
-	if (jsonc_u64(ready, "id_pairs", &pairs) < 0 || pairs >= parallel)
+	if (jsonc_u64(ready, "id_pairs", &pairs) < 0 || pairs > parallel)
 		return true;
 	pr_error_set(&round->refusal, ERANGE, "no boundary: %u tasks at a time need %u subordinate user ids, and /etc/subuid and /etc/subgid give "
-		     "%llu", parallel, 2 * parallel, 2 * (unsigned long long)pairs);
+		     "%llu", parallel, 2 * parallel + 2, 2 * (unsigned long long)pairs);
 	pr_error_remedy(&round->refusal, "\"parallel\": %llu in the round file, or a larger range: as root, usermod --add-subuids "
-			"200000-265535 --add-subgids 200000-265535 USER", (unsigned long long)pairs);
+			"200000-265535 --add-subgids 200000-265535 USER", pairs > 1 ? (unsigned long long)pairs - 1 : 1);
 	return false;
 }
 

@@ -100,7 +100,7 @@ static void test_small_range(void **state)
 	int r = process_run(&process, &(struct process_start){ .argv = argv }, PROBE_MS);
 	if (r == 77)
 		skip_test("%s", process.output.data);
-	if (r != 2 || !strstr(process.error.data, "4 tasks at a time need 8 subordinate user ids") || !strstr(process.error.data, "\"parallel\": 3"))
+	if (r != 2 || !strstr(process.error.data, "4 tasks at a time need 10 subordinate user ids") || !strstr(process.error.data, "\"parallel\": 2"))
 		fail_msg("exit code %d: %s%s", r, process.output.data, process.error.data);
 	scratch_remove(directory);
 }
