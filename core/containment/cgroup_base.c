@@ -1,7 +1,8 @@
 /*
  * Where on the unified hierarchy a round's cgroups may be made.
  *
- *   root              its own cgroup. On a host without a manager of cgroups that is the root of the hierarchy.
+ *   root              its own cgroup, or the one above where its own is a leaf called "shell". On a host without a manager
+ *                     of cgroups its own is the root of the hierarchy.
  *   an ordinary user  its own cgroup, or the nearest one above that it owns and that holds no process: an administrator
  *                     delegates a subtree and puts the user's shell into a leaf of it.
  *   with systemd      what systemd delegated, by its mark, or an administrator by hand: it takes every cgroup below a unit without Delegate= for its own, and
@@ -118,11 +119,12 @@ static int climb(const char *own, bool scoped, struct cgroup_base *base)
 			base->crowded = whole && !is_top(path) && !can_hand_down(path);
 		}
 		/*
-		 * Root does not climb: what its own cgroup is bounded by would not bound the round any more. Nobody climbs out
-		 * of a unit: what was delegated above it (user@UID.service) was to a manager, and is that one's.
+		 * Root does not climb, what its own cgroup is bounded by would not bound the round any more; but out of a leaf
+		 * that was made for that (docs/hosts.md). Nobody climbs out of a unit: what was delegated above it
+		 * (user@UID.service) was to a manager, and is that one's.
 		 */
 		char *slash = strrchr(path, '/');
-		if (whole || root || (systemd && is_unit(path)) || !slash || slash == path)
+		if (whole || (root && !ends_with(path, "/shell")) || (systemd && is_unit(path)) || !slash || slash == path)
 			break;
 		*slash = '\0';
 	}
