@@ -5,8 +5,8 @@
  *                     of cgroups its own is the root of the hierarchy.
  *   an ordinary user  its own cgroup, or the nearest one above that it owns and that holds no process: an administrator
  *                     delegates a subtree and puts the user's shell into a leaf of it.
- *   with systemd      what systemd delegated, by its mark, or an administrator by hand: it takes every cgroup below a unit without Delegate= for its own, and
- *                     that mkdir works there proves nothing (systemd's CGROUP_DELEGATION).
+ *   with systemd      what systemd delegated, by its mark, or an administrator by hand: it takes every cgroup below a unit
+ *                     without Delegate= for its own, and that mkdir works there proves nothing (its CGROUP_DELEGATION).
  */
 #include "core/containment/cgroup.h"
 

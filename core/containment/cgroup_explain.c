@@ -6,8 +6,8 @@
 #include "core/base/cleanup.h"
 
 #define ANY (CGROUP_FIND | CGROUP_MAKE | CGROUP_ENTER | CGROUP_HAND_DOWN | CGROUP_LIMIT)
-#define DELEGATE "run as root, or have a cgroup delegated: with systemd systemd-run --user --scope -p Delegate=yes -- proctor ..., else by root " \
-	"(docs/hosts.md)"
+#define DELEGATE "run as root, or have a cgroup delegated: with systemd systemd-run --user --scope -p Delegate=yes -- proctor ..., " \
+	"else by root (docs/hosts.md)"
 
 static const struct {
 	int acts, code;

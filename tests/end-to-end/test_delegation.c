@@ -100,7 +100,8 @@ static void test_small_range(void **state)
 	int r = process_run(&process, &(struct process_start){ .argv = argv }, PROBE_MS);
 	if (r == 77)
 		skip_test("%s", process.output.data);
-	if (r != 2 || !strstr(process.error.data, "4 tasks at a time need 10 subordinate user ids") || !strstr(process.error.data, "\"parallel\": 2"))
+	if (r != 2 || !strstr(process.error.data, "4 tasks at a time need 10 subordinate user ids") ||
+	    !strstr(process.error.data, "\"parallel\": 2"))
 		fail_msg("exit code %d: %s%s", r, process.output.data, process.error.data);
 	scratch_remove(directory);
 }
@@ -154,7 +155,8 @@ static void test_mapper_without_rights(void **state)
 /* What a script for systemd-run begins with: it finds the unit's name and the command in its arguments. */
 #define SYSTEMD_RUN \
 	"#!/bin/sh\n" \
-	"for word; do shift; case $word in --unit=*) unit=${word#--unit=} ;; --user) user=1 ;; Delegate=yes) delegate=1 ;; --) break ;; esac; done\n" \
+	"for word; do shift; case $word in --unit=*) unit=${word#--unit=} ;; --user) user=1 ;;\n" \
+	"Delegate=yes) delegate=1 ;; --) break ;; esac; done\n" \
 	"own=$(sed -n 's/^0:://p' /proc/self/cgroup)\n" \
 	"mount=$(sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \\([^ ]*\\) .* - cgroup2 .*/\\1/p' /proc/self/mountinfo | head -n 1)\n"
 
@@ -186,7 +188,8 @@ static void test_systemd_refuses(void **state)
 {
 	(void)state;
 	_cleanup_free_ char *directory = fake_systemd("printf 'Failed to connect to bus: \\033[1mNo medium found\\n' >&2; exit 1\n");
-	assert_refused(OPTIONS("--systemd=bus"), directory, false, "Failed to connect to bus: [1mNo medium found", "loginctl enable-linger proctor-ordinary");
+	assert_refused(OPTIONS("--systemd=bus"), directory, false, "Failed to connect to bus: [1mNo medium found",
+		       "loginctl enable-linger proctor-ordinary");
 	scratch_remove(directory);
 }
 
@@ -205,7 +208,8 @@ static void test_systemd_is_not_to_be_asked(void **state)
 	_cleanup_free_ char *directory = open_directory();
 	assert_refused(OPTIONS("--systemd=bus"), directory, true, "systemd-run is not there", "package systemd");
 	/* su and sudo: no session, no user manager. */
-	assert_refused(OPTIONS("--systemd=no-bus"), NULL, false, "no user manager of systemd runs for proctor-ordinary", "machinectl shell proctor-ordinary@");
+	assert_refused(OPTIONS("--systemd=no-bus"), NULL, false, "no user manager of systemd runs for proctor-ordinary",
+		       "machinectl shell proctor-ordinary@");
 	scratch_remove(directory);
 }
 
