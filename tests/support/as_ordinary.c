@@ -74,8 +74,13 @@ static void delegate(size_t i)
 		return;
 	}
 	char *path = scratch_text("%s/ordinary-%d%s", own, getpid(), options.systemd ? ".slice" : "");
-	if (mkdir(path, 0755) < 0)
-		skip_program("no delegated subtree: %s: %s", path, strerror(errno));
+	if (mkdir(path, 0755) < 0) {
+		if (errno != EEXIST)
+			skip_program("no delegated subtree: %s: %s", path, strerror(errno));
+		/* Of one hierarchy with a controller before it. */
+		free(path);
+		return;
+	}
 	subtrees[i] = path;
 	give(path, NULL);
 	give(path, "cgroup.procs");
