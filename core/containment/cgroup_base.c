@@ -71,15 +71,13 @@ static int check_ours(const char *path)
 	return access(path, W_OK) < 0 ? -errno : 0;
 }
 
-/* Without a process of its own but this one; or without a controller of ours, where there is nothing to hand down. */
-static bool can_hand_down(const char *path)
+/* Without a process of its own but this one. */
+static bool is_free(const char *path)
 {
 	_cleanup_buffer_ struct buffer procs = BUFFER_INIT;
 	char file[4096 + 32];
 
 	snprintf(file, sizeof file, "%s/cgroup.procs", path);
-	if (!cgroup_has_controllers(path))
-		return true;
 	return io_read_file(AT_FDCWD, file, 1u << 16, &procs) == 0 &&
 	       (procs.length == 0 || (strtol(procs.data, NULL, 10) == getpid() && !strchr(procs.data, '\n')[1]));
 }
@@ -96,38 +94,45 @@ static int check_type(const char *path, struct pr_error *error)
 	return cgroup_remedy(CGROUP_ENTER, error);
 }
 
-/* From our own cgroup up: the first that can hand controllers down, else the first that is to be had at all. */
+/*
+ * From our own cgroup up: the first that has controllers to hand down and can, else the first that is to be had at all:
+ * whole where none of them has any (a hybrid host), so that nothing is missed.
+ */
 static int climb(const char *own, bool scoped, struct cgroup_base *base)
 {
-	bool systemd = !scoped && host_has_systemd(), root = geteuid() == 0 && host_own_uid() == 0;
+	bool systemd = !scoped && host_has_systemd(), root = geteuid() == 0 && host_own_uid() == 0, missed = false;
 	int why = 0;
 	char path[4096];
 
 	snprintf(path, sizeof path, "%s", own);
 	for (int level = 0; level < LEVELS_MAX; level++) {
 		int r = check_ours(path);
-		bool marked = scoped || is_marked(path);
+		bool marked = scoped || is_marked(path), some = r == 0 && cgroup_has_controllers(path);
 		if (r == 0 && systemd && is_unit(path) && !marked)
 			r = -EACCES;
 		why = why ? why : r;
 		if (r == -ENOTDIR)
 			break;
-		bool whole = r == 0 && (is_top(path) || can_hand_down(path) || marked);
-		if (whole || (r == 0 && !base->path[0])) {
+		bool good = r == 0 && some && (is_top(path) || is_free(path) || marked);
+		if (good || (r == 0 && !base->path[0]))
 			memcpy(base->path, path, sizeof path);
-			base->whole = whole;
-			base->crowded = whole && !is_top(path) && !can_hand_down(path);
+		if (good) {
+			base->whole = true;
+			base->crowded = !is_top(path) && !is_free(path);
+			return 0;
 		}
+		missed |= some;
 		/*
 		 * Root does not climb, what its own cgroup is bounded by would not bound the round any more; but out of a leaf
 		 * that was made for that (docs/hosts.md). Nobody climbs out of a unit: what was delegated above it
 		 * (user@UID.service) was to a manager, and is that one's.
 		 */
 		char *slash = strrchr(path, '/');
-		if (whole || (root && !ends_with(path, "/shell")) || (systemd && is_unit(path)) || !slash || slash == path)
+		if ((root && !ends_with(path, "/shell")) || (systemd && is_unit(path)) || !slash || slash == path)
 			break;
 		*slash = '\0';
 	}
+	base->whole = !missed;
 	return base->path[0] ? 0 : why;
 }
 

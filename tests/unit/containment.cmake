@@ -2,3 +2,4 @@ proctor_test(unit containment_host SOURCES test_containment_host.c LINK containm
 proctor_test(unit containment_request SOURCES test_containment_request.c LINK containment)
 proctor_test(unit containment_facts SOURCES test_containment_facts.c LINK containment)
 proctor_test(unit containment_limits SOURCES test_containment_limits.c LINK containment)
+proctor_test(unit containment_ids SOURCES test_containment_ids.c LINK containment test_support)
