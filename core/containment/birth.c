@@ -131,7 +131,7 @@ static int become_run(struct child *child, const char **stage)
 	if (guard_holds(GUARD_CGROUP_NAMESPACE) && unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
 	*stage = "network";
-	if (guard_holds(GUARD_NETWORK) && (r = network_loopback_up()) < 0)
+	if (!birth->mounts.whole_host && guard_holds(GUARD_NETWORK) && (r = network_loopback_up()) < 0)
 		return r;
 	*stage = "uts";
 	if (guard_holds(GUARD_HOST_NAME) && sethostname("proctor", 7) < 0)
@@ -146,7 +146,7 @@ static int become_run(struct child *child, const char **stage)
 	if (r < 0)
 		return r;
 	*stage = "landlock";
-	r = landlock_enter(birth->landlock_abi);
+	r = birth->mounts.whole_host ? 0 : landlock_enter(birth->landlock_abi);
 	if (r < 0)
 		return r;
 	*stage = "privileges";
@@ -196,7 +196,7 @@ static int child_main(void *argument)
 		r = birth->kind == BIRTH_RUN ? become_run(child, &stage) : become_collector(child, &stage);
 	if (r == 0) {
 		stage = "seccomp";
-		r = seccomp_enter(birth->filter);
+		r = birth->mounts.whole_host ? 0 : seccomp_enter(birth->filter);
 	}
 	if (r == 0) {
 		stage = "descriptors";
@@ -283,7 +283,7 @@ static uint64_t clone_flags(const struct birth *birth)
 		flags |= CLONE_NEWIPC;
 	if (guard_holds(GUARD_HOST_NAME))
 		flags |= CLONE_NEWUTS;
-	if (guard_holds(GUARD_NETWORK))
+	if (!birth->mounts.whole_host && guard_holds(GUARD_NETWORK))
 		flags |= CLONE_NEWNET;
 	if (bounded && guard_holds(GUARD_CGROUP_BIRTH))
 		flags |= CLONE_INTO_CGROUP;

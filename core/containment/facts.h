@@ -6,8 +6,11 @@
 
 #include "core/containment/run.h"
 
-/* `process_containment` of a run that left so many processes behind. The caller's reference. */
-struct json_object *facts_containment(const struct worker *worker, unsigned remaining);
+/*
+ * `process_containment` of a run that left so many processes behind; `trusted`: without layers, which claims no more
+ * than its kill boundary. The caller's reference.
+ */
+struct json_object *facts_containment(const struct worker *worker, unsigned remaining, bool trusted);
 
 /* Each axis with what was tried: {"kill_boundary_enforced": {"value", "tried", "reason", "remedy"}, ...}. */
 struct json_object *facts_axes(const struct worker *worker);

@@ -8,6 +8,7 @@
 
 #include "core/base/io.h"
 #include "core/containment/protocol.h"
+#include "core/containment/template.h"
 
 static const char *const op_names[] = {
 #define X(identifier, name) [identifier] = name,
@@ -167,6 +168,24 @@ static int get_limits(struct json_object *object, struct run_request *run, struc
 	return r;
 }
 
+/* Without layers there is one root, and all of it can be read. */
+static int get_profile(struct json_object *object, struct run_request *run, struct pr_error *error)
+{
+	struct json_object *member;
+	if (!json_object_object_get_ex(object, "profile", &member))
+		return 0;
+	const char *profile = json_object_is_type(member, json_type_string) ? json_object_get_string(member) : "";
+	if (strcmp(profile, "residency.confined-local.v1") == 0)
+		return 0;
+	if (strcmp(profile, "residency.trusted-local.v1") != 0)
+		return pr_error_set(error, EBADMSG, "the profile of a spec is none that is delivered");
+	if (strcmp(run->root, "host") != 0)
+		return pr_error_set(error, EBADMSG, "a run without layers has the host's root");
+	free(run->root);
+	run->root = strdup(ROOT_WHOLE_HOST);
+	return run->root ? 0 : pr_error_errno(error, ENOMEM, "reading a spec");
+}
+
 static int read_members(struct json_object *object, bool collect, struct run_request *run, uint64_t *ret_of, struct pr_error *error)
 {
 	size_t count;
@@ -190,6 +209,8 @@ static int read_members(struct json_object *object, bool collect, struct run_req
 		r = get_strings(object, "read_only", &run->read_only, &run->read_only_count, error);
 	if (r == 0)
 		r = get_limits(object, run, error);
+	if (r == 0)
+		r = get_profile(object, run, error);
 	return r < 0 ? r : get_number(object, "workspace_of", false, ret_of, error);
 }
 

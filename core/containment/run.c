@@ -214,6 +214,8 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 		.stream = request->kind == BIRTH_COLLECTOR ? request->stream : -1, .argv = argv, .envp = envp,
 	};
 	fill_mounts(request, &birth.mounts);
+	birth.mounts.whole_host = request->root && strcmp(request->root, ROOT_WHOLE_HOST) == 0;
+	run->trusted = birth.mounts.whole_host;
 	birth.mounts.workspace_fd = request->of ? request->of->workspace : -1;
 	int r = template_get(request->root ? request->root : "host", (const char *const *)request->read_only,
 			     request->read_only_count, &birth.mounts, error);

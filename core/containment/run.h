@@ -90,6 +90,7 @@ struct run {
 	int workspace;		/* kept until released */
 	int user_namespace;
 	int slow[SLOW_NAMESPACES];	/* birth.h; until run_let_go */
+	bool trusted;			/* without layers (residency.trusted-local.v1) */
 	bool late_binds;		/* its root holds paths that were bound for it alone */
 
 	enum run_outcome outcome;

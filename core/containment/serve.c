@@ -127,7 +127,7 @@ static void say_closed(struct loop *loop, const struct run *run)
 	json_object_object_add(message, "refused", refused);
 	add_count(message, "oom_kills", run->counts.oom_kills);
 	add_count(message, "host_oom_kills", run->counts.host_oom_kills);
-	json_object_object_add(message, "containment", facts_containment(loop->worker, run->remaining));
+	json_object_object_add(message, "containment", facts_containment(loop->worker, run->remaining, run->trusted));
 	say(loop, message);
 }
 
@@ -143,7 +143,7 @@ static void say_ready(struct loop *loop, unsigned swept)
 	json_object_object_add(message, "pid", json_object_new_int(getpid()));
 	json_object_object_add(message, "cgroup", json_object_new_string(worker->tree.path));
 	json_object_object_add(message, "v1", v1);
-	json_object_object_add(message, "containment", facts_containment(worker, 0));
+	json_object_object_add(message, "containment", facts_containment(worker, 0, false));
 	json_object_object_add(message, "landlock_abi", json_object_new_int(worker->landlock_abi));
 	json_object_object_add(message, "limits", facts_limits(worker));
 	add_count(message, "id_pairs", worker->ids.pairs);

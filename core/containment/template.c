@@ -274,6 +274,51 @@ static int fill(int root, const char *prefix, bool host, const char *const *path
 	return r;
 }
 
+static int take_entries(int root, const char *directory, const char *prefix, const char *const *but, struct pr_error *error)
+{
+	_cleanup_closedir_ DIR *stream = opendir(directory);
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		char source[4096], target[4096], link[4096];
+		bool left_out = entry->d_name[0] == '.';
+		for (size_t i = 0; !left_out && but[i]; i++)
+			left_out = strcmp(entry->d_name, but[i]) == 0;
+		snprintf(source, sizeof source, "%s/%.255s", prefix, entry->d_name);
+		snprintf(target, sizeof target, "%s", source + 1);
+		if (left_out || (entry->d_type != DT_DIR && entry->d_type != DT_LNK))
+			continue;
+		ssize_t length = readlink(source, link, sizeof link - 1);
+		link[length < 0 ? 0 : length] = '\0';
+		int r = length >= 0 ? symlinkat(link, root, target) : bind_at(root, source, target, MOUNT_ATTR_NOSUID, error);
+		if (length >= 0 && r < 0)
+			return pr_error_errno(error, errno, "making the link %s", source);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * The host's own directories, to be read and written as its permissions say; of ours are the places of every run. /sys is
+ * covered in this namespace (template_prepare) and stays empty.
+ */
+static int fill_whole_host(int root, struct pr_error *error)
+{
+	static const char *const made[] = { "proc", "sys", "tmp", "home", "home/candidate", "workspace", "dev", "dev/shm", "dev/pts" };
+	static const char *const not_top[] = { "proc", "sys", "tmp", "home", "workspace", "dev", "lost+found", NULL };
+	static const char *const not_home[] = { "candidate", NULL };
+	int r = 0;
+	for (size_t i = 0; i < ELEMENTS(made); i++)
+		if (mkdirat(root, made[i], 0755) < 0)
+			return pr_error_errno(error, errno, "making /%s of the sandbox", made[i]);
+	for (size_t i = 0; i < ELEMENTS(links); i++)
+		if (strncmp(links[i].name, "dev/", 4) == 0 && symlinkat(links[i].target, root, links[i].name) < 0)
+			return pr_error_errno(error, errno, "making the link /%s of the sandbox", links[i].name);
+	r = take_entries(root, "/", "", not_top, error);
+	if (r == 0)
+		r = take_entries(root, "/home", "/home", not_home, error);
+	return r < 0 ? r : fill_dev(root, error);
+}
+
 static int build(const char *path, const char *root_name, const char *const *paths, size_t count, struct pr_error *error)
 {
 	bool host = strcmp(root_name, "host") == 0;
@@ -283,7 +328,8 @@ static int build(const char *path, const char *root_name, const char *const *pat
 	if (root < 0)
 		return pr_error_errno(error, errno, "opening the sandbox's root");
 	mode_t mask = umask(0);
-	int r = fill(root, host ? "" : root_name, host, paths, count, error);
+	bool whole = strcmp(root_name, ROOT_WHOLE_HOST) == 0;
+	int r = whole ? fill_whole_host(root, error) : fill(root, host ? "" : root_name, host, paths, count, error);
 	umask(mask);
 	if (r < 0)
 		return r;

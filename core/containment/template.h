@@ -15,6 +15,9 @@
 #include <stddef.h>
 
 #include "core/containment/layers/layers.h"
+
+/* In place of a root: the whole host as it stands, for a run without layers (residency.trusted-local.v1). */
+#define ROOT_WHOLE_HOST "whole host"
 #include <proctor/error.h>
 
 /* Once, at the worker's start: the namespace and the cover. */

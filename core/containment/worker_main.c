@@ -133,7 +133,7 @@ static void raise_descriptors(void)
 
 static void print_json(const struct worker *worker, unsigned swept)
 {
-	struct json_object *facts = facts_containment(worker, 0);
+	struct json_object *facts = facts_containment(worker, 0, false);
 	json_object_object_add(facts, "axes", facts_axes(worker));
 	json_object_object_add(facts, "limits", facts_limits(worker));
 	json_object_object_add(facts, "tried", facts_tried(worker, swept));
@@ -143,7 +143,7 @@ static void print_json(const struct worker *worker, unsigned swept)
 
 static void print_text(const struct worker *worker)
 {
-	struct json_object *facts = facts_containment(worker, 0), *axes = facts_axes(worker);
+	struct json_object *facts = facts_containment(worker, 0, false), *axes = facts_axes(worker);
 	printf("%s\n", json_object_get_string(json_object_object_get(facts, "profile")));
 	json_object_object_foreach(axes, name, axis) {
 		const char *remedy = json_object_get_string(json_object_object_get(axis, "remedy"));

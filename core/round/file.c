@@ -75,19 +75,21 @@ static void read_limits(struct reader *reader, const struct key *key, const stru
 static void read_profile(struct reader *reader, const struct key *key, const struct json *value, void *field)
 {
 	const char *text = json_text(value);
-	(void)field;
-	if (!text || strcmp(text, "residency.confined-local.v1") != 0)
+	if (text && (strcmp(text, PROFILE_CONFINED) == 0 || strcmp(text, PROFILE_TRUSTED) == 0))
+		*(const char **)field = strcmp(text, PROFILE_TRUSTED) == 0 ? PROFILE_TRUSTED : PROFILE_CONFINED;
+	else
 		faults_add(reader->faults, at_value(value),
-			   "%s is not delivered by this version; \"residency.confined-local.v1\" is allowed", key->name);
+			   "%s is not delivered by this version; \"" PROFILE_CONFINED "\" and \"" PROFILE_TRUSTED "\" are allowed",
+			   key->name);
 }
 
 static void read_network(struct reader *reader, const struct key *key, const struct json *value, void *field)
 {
 	const char *text = json_text(value);
-	(void)field;
-	if (text && strcmp(text, "none") == 0)
-		return;
-	if (text && (strcmp(text, "broker") == 0 || strcmp(text, "host") == 0))
+	/* "host" is what the profile without layers has (file_check.c). */
+	if (text && (strcmp(text, "none") == 0 || strcmp(text, "host") == 0))
+		*(const char **)field = text[0] == 'h' ? "host" : "none";
+	else if (text && strcmp(text, "broker") == 0)
 		faults_add(reader->faults, at_value(value),
 			   "%s \"%s\" is not delivered by this version; \"none\" is allowed: run an agent that needs no network",
 			   key->name, text);
@@ -114,10 +116,10 @@ static void read_read_only(struct reader *reader, const struct key *key, const s
 static void read_sandbox(struct reader *reader, const struct key *key, const struct json *value, void *field)
 {
 	static const struct key keys[] = {
-		{ "profile", read_profile, 0, 0, 0, NULL, 0 },
+		{ "profile", read_profile, offsetof(struct sandbox_spec, profile), 0, 0, NULL, 0 },
 		{ "root", read_root, offsetof(struct sandbox_spec, root), 0, 0, NULL, 0 },
 		{ "read_only", read_read_only, offsetof(struct sandbox_spec, read_only), 0, 64, NULL, 0 },
-		{ "network", read_network, 0, 0, 0, NULL, 0 },
+		{ "network", read_network, offsetof(struct sandbox_spec, network), 0, 0, NULL, 0 },
 		{ "limits", read_limits, offsetof(struct sandbox_spec, limits), 0, 0, NULL, 0 },
 		{ "own_ids", read_undelivered, 0, 0, 0, "leave it out: give this host an id range (man 5 subuid)", 0 },
 	};
@@ -335,7 +337,7 @@ static void set_defaults(struct round_spec *spec)
 	static int zero[] = { 0 };
 	spec->agent.allowed = (struct codes){ zero, 1 };
 	spec->sandbox = (struct sandbox_spec){
-		.profile = "residency.confined-local.v1", .root = "host", .network = "none",
+		.profile = PROFILE_CONFINED, .root = "host", .network = "none",
 		.limits = { .memory_bytes = UINT64_C(2) << 30, .processes = 256, .cpus = 1,
 			    .workspace_bytes = UINT64_C(1) << 30, .inodes = 200000 },
 	};

@@ -191,12 +191,30 @@ static const char *socket_below(const char *path)
 	return look.path[0] ? look.path : NULL;
 }
 
+/* A network is what the profile delivers, and the weaker profile is asked for in both words. */
+static void check_profile(struct reader *reader, const struct json *object)
+{
+	const struct sandbox_spec *sandbox = &reader->spec->sandbox;
+	bool trusted = strcmp(sandbox->profile, PROFILE_TRUSTED) == 0, host = strcmp(sandbox->network, "host") == 0;
+
+	if (trusted && !host)
+		faults_add(reader->faults, at_value(json_get(object, "profile")), PROFILE_TRUSTED " has the host's network: say \"network\": \"host\" beside it, or leave "
+			   "the profile out");
+	else if (host && !trusted)
+		faults_add(reader->faults, at_value(json_get(object, "network")), "network \"host\" is not delivered by " PROFILE_CONFINED "; \"none\" is allowed, or "
+			   PROFILE_TRUSTED ", which has no layers");
+	if (trusted && strcmp(sandbox->root, "host") != 0)
+		faults_add(reader->faults, at_value(json_get(object, "root")), PROFILE_TRUSTED " shows the host as it is; \"host\" is the "
+			   "one root allowed");
+}
+
 static void check_sandbox(struct reader *reader, const struct json *root)
 {
 	const struct sandbox_spec *sandbox = &reader->spec->sandbox;
 	const struct json *object = json_get(root, "sandbox");
 	const struct json *list = json_get(object, "read_only");
 
+	check_profile(reader, object);
 	if (sandbox->root && strcmp(sandbox->root, "host") != 0 && json_get(object, "root"))
 		check_directory(reader, at_value(json_get(object, "root")), "root", sandbox->root);
 	for (size_t i = 0; i < sandbox->read_only.count; i++) {

@@ -56,6 +56,15 @@ static void log_checks(struct round *round, struct json_object *message)
 		set_text(event, "remedy", jsonc_text(item, "remedy"));
 		(void)journal_write(&round->engine.journal, event);
 	}
+	if (strcmp(round->engine.spec.sandbox.profile, PROFILE_TRUSTED) == 0) {
+		struct json_object *check = journal_event(PR_EVENT_PREFLIGHT_CHECK);
+		counts[1]++;
+		set_text(check, "id", "profile");
+		set_text(check, "state", states[1]);
+		set_text(check, "tried", PROFILE_TRUSTED ", as the round asks: the kill boundary and the clock, no layers");
+		set_text(check, "remedy", "leave the profile out where the agent is not to be trusted");
+		(void)journal_write(&round->engine.journal, check);
+	}
 	struct json_object *event = journal_event(PR_EVENT_PREFLIGHT_VERDICT);
 	for (size_t i = 0; i < ELEMENTS(totals); i++)
 		set_number(event, totals[i], counts[i]);

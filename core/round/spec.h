@@ -70,6 +70,10 @@ struct limits_spec {
 	uint64_t inodes;
 };
 
+/* What a round can ask for by name: all layers, or none of them. */
+#define PROFILE_CONFINED "residency.confined-local.v1"
+#define PROFILE_TRUSTED "residency.trusted-local.v1"
+
 struct sandbox_spec {
 	const char *profile;
 	const char *root;		/* "host" or an absolute directory */

@@ -244,6 +244,7 @@ struct json_object *task_run_spec(struct task *task, const char *bind)
 	set_number(limits, "inodes", (int64_t)sandbox->limits.inodes);
 	set_text(spec, "cwd", ".");
 	set_text(spec, "root", sandbox->root);
+	set_text(spec, "profile", sandbox->profile);
 	set_value(spec, "read_only", binds);
 	set_value(spec, "limits", limits);
 	return spec;

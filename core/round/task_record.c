@@ -144,6 +144,19 @@ static struct json_object *patch_object(const struct evidence *evidence)
 	return object;
 }
 
+/* What is claimed of a profile, a function of its name alone (the reference's execution facts). */
+static struct json_object *sandbox_map(const char *profile)
+{
+	bool confined = strcmp(profile, PROFILE_CONFINED) == 0;
+	struct json_object *map = json_object_new_object();
+	set_text(map, "profile", profile);
+	set_text(map, "filesystem", confined ? "enforced" : "observed");
+	set_text(map, "network", confined ? "enforced" : "unrestricted");
+	if (confined)
+		set_text(map, "processes", "contained");
+	return map;
+}
+
 struct json_object *task_result(const struct task *task)
 {
 	const struct evidence *evidence = &task->evidence;
@@ -152,6 +165,7 @@ struct json_object *task_result(const struct task *task)
 	add_verdict(task, object);
 	set_text(object, "source", task->spec->source);
 	set_text(object, "commit", task->spec->kind == SUBJECT_GIT ? task->spec->commit : NULL);
+	set_value(object, "sandbox", sandbox_map(task->engine->spec.sandbox.profile));
 	set_value(object, "agent", task->agent_ran ? run_object(&task->agent) : NULL);
 	set_value(object, "baseline", set_object(task, &task->baseline));
 	set_value(object, "patched", set_object(task, &task->patched));

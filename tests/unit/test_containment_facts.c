@@ -28,7 +28,7 @@ static void test_all_true_is_certifiable(void **state)
 {
 	(void)state;
 	struct worker worker = worker_with(AXIS_COUNT, AXIS_TRUE);
-	struct json_object *facts = facts_containment(&worker, 0);
+	struct json_object *facts = facts_containment(&worker, 0, false);
 	assert_true(json_object_get_boolean(member(facts, "certifiable")));
 	assert_true(json_object_get_boolean(member(facts, "enforced")));
 	assert_int_equal(json_object_array_length(member(facts, "uncertifiable_reasons")), 0);
@@ -49,7 +49,7 @@ static void test_one_axis_ends_it(void **state)
 	for (int axis = 0; axis < AXIS_COUNT; axis++)
 		for (enum axis_value value = AXIS_UNKNOWN; value <= AXIS_FALSE; value++) {
 			struct worker worker = worker_with((enum axis)axis, value);
-			struct json_object *facts = facts_containment(&worker, 0);
+			struct json_object *facts = facts_containment(&worker, 0, false);
 			struct json_object *claimed = member(facts, names[axis]), *reasons = member(facts, "uncertifiable_reasons");
 			assert_false(json_object_get_boolean(member(facts, "certifiable")));
 			if (value == AXIS_UNKNOWN)
@@ -67,9 +67,21 @@ static void test_survivors_end_it(void **state)
 {
 	(void)state;
 	struct worker worker = worker_with(AXIS_COUNT, AXIS_TRUE);
-	struct json_object *facts = facts_containment(&worker, 3);
+	struct json_object *facts = facts_containment(&worker, 3, false);
 	assert_int_equal(json_object_get_int(member(facts, "remaining_processes")), 3);
 	assert_false(json_object_get_boolean(member(facts, "enforced")));
+	assert_false(json_object_get_boolean(member(facts, "certifiable")));
+	json_object_put(facts);
+}
+
+/* Without layers no more than the kill boundary is claimed, whatever the dry run showed of a run with them. */
+static void test_without_layers(void **state)
+{
+	(void)state;
+	struct worker worker = worker_with(AXIS_COUNT, AXIS_TRUE);
+	struct json_object *facts = facts_containment(&worker, 0, true);
+	assert_true(json_object_get_boolean(member(facts, "enforced")));
+	assert_false(json_object_get_boolean(member(facts, "control_plane_isolated")));
 	assert_false(json_object_get_boolean(member(facts, "certifiable")));
 	json_object_put(facts);
 }
@@ -80,7 +92,7 @@ static void test_nothing_tried(void **state)
 	(void)state;
 	struct worker worker;
 	memset(&worker, 0, sizeof worker);
-	struct json_object *facts = facts_containment(&worker, 0);
+	struct json_object *facts = facts_containment(&worker, 0, false);
 	assert_false(json_object_get_boolean(member(facts, "enforced")));
 	assert_false(json_object_get_boolean(member(facts, "certifiable")));
 	assert_int_equal(json_object_array_length(member(facts, "uncertifiable_reasons")), AXIS_COUNT);
@@ -91,7 +103,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_true_is_certifiable), cmocka_unit_test(test_one_axis_ends_it),
-		cmocka_unit_test(test_survivors_end_it), cmocka_unit_test(test_nothing_tried),
+		cmocka_unit_test(test_survivors_end_it), cmocka_unit_test(test_without_layers),
+		cmocka_unit_test(test_nothing_tried),
 	};
 	return cmocka_run_group_tests_name("facts", tests, NULL, NULL);
 }

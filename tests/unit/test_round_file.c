@@ -254,7 +254,8 @@ static const struct fault_example fault_examples[] = {
 	/* What this version does not deliver. */
 	{ ROUND(", \"sandbox\": {\"network\": \"broker\"}", "", ""), 1, 39, "\"none\" is allowed" },
 	{ ROUND(", \"sandbox\": {\"network\": \"host\"}", "", ""), 1, 39, "\"none\" is allowed" },
-	{ ROUND(", \"sandbox\": {\"profile\": \"residency.trusted-local.v1\"}", "", ""), 1, 39, "confined-local" },
+	{ ROUND(", \"sandbox\": {\"profile\": \"residency.trusted-local.v1\"}", "", ""), 1, 39, "\"network\": \"host\"" },
+	{ ROUND(", \"sandbox\": {\"profile\": \"residency.certified-local.v1\"}", "", ""), 1, 39, "trusted-local" },
 	{ ROUND(", \"sandbox\": {\"own_ids\": \"allow\"}", "", ""), 1, 39, "not delivered" },
 	{ ROUND(", \"provider\": {}", "", ""), 1, 28, "not delivered" },
 	{ ROUND(", \"identity\": [\"x\"]", "", ""), 1, 28, "not delivered" },

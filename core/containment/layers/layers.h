@@ -46,6 +46,7 @@ struct mounts_plan {
 	char tmp[128];
 	char home[128];
 	char shm[128];
+	bool whole_host;		/* without layers: no limit of the namespace's own on others below it */
 	int workspace_fd;		/* a detached mount to attach as the workspace, or -1: a fresh tmpfs */
 	struct late_bind {
 		const char *path;	/* below a place that a tmpfs covers */

@@ -133,7 +133,7 @@ static const struct {
 /* Of the terminals that the host has for all but its own /dev/pts (kernel.pty.max less the reserve: 3,072). */
 #define PTY_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=64"
 
-static int mount_proc(const char **ret_step)
+static int mount_proc(bool whole_host, const char **ret_step)
 {
 	/* Files that tell of the host or act on it; a kernel may lack any of them. */
 	static const char *const masked[] = { "proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list",
@@ -144,7 +144,7 @@ static int mount_proc(const char **ret_step)
 	STEP("mount proc", mount(own ? "proc" : "/proc", "proc", own ? "proc" : NULL,
 				 own ? MS_NOSUID | MS_NODEV | MS_NOEXEC : MS_BIND | MS_REC, NULL));
 	for (size_t i = 0; i < ELEMENTS(user_limits); i++) {
-		if (i == 0 && !guard_holds(GUARD_USER_NAMESPACES))
+		if (i == 0 && (whole_host || !guard_holds(GUARD_USER_NAMESPACES)))
 			continue;
 		_cleanup_close_ int limit = open(user_limits[i].file, O_WRONLY | O_CLOEXEC);
 		if (limit >= 0)
@@ -179,7 +179,7 @@ int mounts_enter(const struct mounts_plan *plan, int *ret_keep, const char **ret
 {
 	int r = clone_template(plan->template_path, ret_step);
 	if (r == 0)
-		r = mount_proc(ret_step);
+		r = mount_proc(plan->whole_host, ret_step);
 	if (r == 0)
 		r = mount_workspace(plan, ret_keep, ret_step);
 	if (r == 0)
