@@ -63,6 +63,21 @@ static const char *leaf_name(void)
 	return options.systemd ? "session-1.scope" : "shell";
 }
 
+/*
+ * What this cgroup of the unified hierarchy has, its children get. That may fail where processes are in it (EBUSY), or for
+ * a controller that is not there: the worker says what it has. It stays on, as an administrator's own would.
+ */
+static void hand_down(const char *own)
+{
+	char *path = scratch_text("%s/cgroup.subtree_control", own);
+	for (size_t i = 1; i < ELEMENTS(hierarchies); i++) {
+		char *text = scratch_text("+%s", hierarchies[i]);
+		(void)io_write_file(AT_FDCWD, path, text);
+		free(text);
+	}
+	free(path);
+}
+
 /* cgroups(7), "Delegating a hierarchy to a less privileged user": the directory and the files that move processes. */
 static void delegate(size_t i)
 {
@@ -73,6 +88,8 @@ static void delegate(size_t i)
 			skip_program("no delegated subtree: %s", error.message);
 		return;
 	}
+	if (!hierarchies[i] && !options.bare)
+		hand_down(own);
 	char *path = scratch_text("%s/ordinary-%d%s", own, getpid(), options.systemd ? ".slice" : "");
 	if (mkdir(path, 0755) < 0) {
 		if (errno != EEXIST)
