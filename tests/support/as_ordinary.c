@@ -32,6 +32,7 @@
 #include "core/base/buffer.h"
 #include "core/base/clock.h"
 #include "core/base/io.h"
+#include "core/containment/cgroup.h"
 #include "core/containment/host.h"
 #include "tests/support/scratch.h"
 #include "tests/support/skip.h"
@@ -211,17 +212,12 @@ static _Noreturn void become(const char *scratch, char *const *argv)
 	_exit(127);
 }
 
-static void remove_subtree(const char *path, bool leaf)
+/* With what was made below it: a scope too, which systemd would remove. */
+static void remove_subtree(const char *path)
 {
-	char *shell = scratch_text("%s/%s", path, leaf_name());
-	for (int tries = 0; tries < 200; tries++) {
-		if (leaf)
-			rmdir(shell);
-		if (rmdir(path) == 0 || errno == ENOENT)
-			break;
+	unsigned nested;
+	for (int tries = 0; tries < 200 && cgroup_remove(AT_FDCWD, path, &nested) < 0; tries++)
 		clock_sleep_ns(10 * NS_PER_MS);
-	}
-	free(shell);
 }
 
 static bool take_option(const char *text)
@@ -270,7 +266,7 @@ int main(int argc, char **argv)
 		;
 	for (size_t i = 0; i < ELEMENTS(hierarchies); i++)
 		if (subtrees[i])
-			remove_subtree(subtrees[i], !hierarchies[i]);
+			remove_subtree(subtrees[i]);
 	scratch_remove(scratch);
 	free(home);
 	free(scratch);
