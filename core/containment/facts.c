@@ -4,6 +4,7 @@
  */
 #include "core/containment/facts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 
@@ -109,6 +110,16 @@ static const char *axis_state(enum axis axis, enum axis_value value, const char 
 	return axis == AXIS_KILL_BOUNDARY || axis == AXIS_CLEANUP ? "FAIL" : "warn";
 }
 
+/* Told apart, since the remedy is another one. */
+static void add_landlock(struct json_object *list)
+{
+	bool built = landlock_missing() == EOPNOTSUPP;
+	add_check(list, "landlock", "warn",
+		  built ? "Landlock is built into this kernel and not active: that layer is missing"
+			: "this kernel has no Landlock: that layer is missing",
+		  built ? "boot with landlock in the lsm= list" : "use a kernel with CONFIG_SECURITY_LANDLOCK, 5.13 or later");
+}
+
 struct json_object *facts_tried(const struct worker *worker, unsigned swept)
 {
 	struct json_object *list = json_object_new_array();
@@ -125,8 +136,7 @@ struct json_object *facts_tried(const struct worker *worker, unsigned swept)
 		add_check(list, axis_rows[i].check, axis_state((enum axis)i, axis->value, axis->remedy), axis->tried, axis->remedy);
 	}
 	if (worker->landlock_abi == 0)
-		add_check(list, "landlock", "warn", "this kernel has no active Landlock: that layer is missing",
-			  "boot with landlock in the lsm= list");
+		add_landlock(list);
 	host_checks_add(list, &worker->tree);
 	if (swept > 0) {
 		snprintf(text, sizeof text, "%u cgroup%s of owners that no longer live removed", swept, swept == 1 ? "" : "s");

@@ -127,6 +127,28 @@ static void test_user_namespace_without_rights(void **state)
 	assert_refused(OPTIONS(mount), NULL, false, "gives no rights: mounting", "apparmor_restrict_unprivileged_userns=0");
 }
 
+/* Missing, and said: what is built in and not active has another remedy than what is not there. */
+static void test_no_landlock(void **state)
+{
+	static const struct {
+		int code;
+		const char *said, *remedy;
+	} cases[] = {
+		{ ENOSYS, "this kernel has no Landlock", "CONFIG_SECURITY_LANDLOCK" },
+		{ EOPNOTSUPP, "built into this kernel and not active", "lsm= list" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ELEMENTS(cases); i++) {
+		char option[32];
+		snprintf(option, sizeof option, "--deny=landlock=%d", cases[i].code);
+		_cleanup_process_ struct process process = PROCESS_INIT;
+		int r = probe(&process, OPTIONS(option), NULL, false);
+		if (r != 0 || !strstr(process.output.data, cases[i].said) || !strstr(process.output.data, cases[i].remedy))
+			fail_msg("exit code %d; wanted \"%s\" and \"%s\"; said: %s%s", r, cases[i].said, cases[i].remedy,
+				 process.output.data ? process.output.data : "", process.error.data ? process.error.data : "");
+	}
+}
+
 static void test_no_mapper(void **state)
 {
 	(void)state;
@@ -221,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_no_subtree), cmocka_unit_test(test_read_only_hierarchy), cmocka_unit_test(test_no_range),
 		cmocka_unit_test(test_small_range),
 		cmocka_unit_test(test_no_user_namespaces), cmocka_unit_test(test_user_namespace_without_rights),
+		cmocka_unit_test(test_no_landlock),
 		cmocka_unit_test(test_no_mapper), cmocka_unit_test(test_mapper_without_rights), cmocka_unit_test(test_scope_of_systemd),
 		cmocka_unit_test(test_systemd_refuses), cmocka_unit_test(test_systemd_moves_nobody),
 		cmocka_unit_test(test_systemd_is_not_to_be_asked),

@@ -11,8 +11,8 @@
  *   --undelegated     delegates nothing
  *   --read-only       shows the unified hierarchy read-only, as containers do
  *   --range=N         N subordinate ids (65536); 0: no line in /etc/subuid and /etc/subgid
- *   --deny=WHAT       userns=ERRNO, mountns=ERRNO, mount=ERRNO (a number): that system call fails, by a seccomp filter that is
- *                     loaded before the user is become, so that newuidmap still works
+ *   --deny=WHAT       userns=ERRNO, mountns=ERRNO, mount=ERRNO, landlock=ERRNO (a number): that system call fails, by a seccomp
+ *                     filter that is loaded before the user is become, so that newuidmap still works
  *   --systemd=bus     as on a host with systemd: /run/systemd/system is there, the shell is in a scope that was not delegated, and
  *   --systemd=no-bus  XDG_RUNTIME_DIR is set, or is not
  */
@@ -170,6 +170,8 @@ static void deny(const char *what)
 		r = seccomp_rule_add(filter, act, SCMP_SYS(unshare), 1, SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_NEWNS, CLONE_NEWNS));
 	else if (strncmp(what, "mount=", 6) == 0)
 		r = seccomp_rule_add(filter, act, SCMP_SYS(mount), 0);
+	else if (strncmp(what, "landlock=", 9) == 0)
+		r = seccomp_rule_add(filter, act, SCMP_SYS(landlock_create_ruleset), 0);
 	/* Root needs no no_new_privs for it, and newuidmap could not become root with it. */
 	if (r == 0)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0);

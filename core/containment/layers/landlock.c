@@ -42,12 +42,22 @@ struct path_beneath {
 	int32_t parent_fd;
 } __attribute__((packed));
 
-int landlock_abi(void)
+static int ask_abi(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
-	if (abi >= 0)
-		return (int)abi;
-	return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
+	return abi < 0 ? -errno : (int)abi;
+}
+
+int landlock_abi(void)
+{
+	int abi = ask_abi();
+	return abi == -ENOSYS || abi == -EOPNOTSUPP ? 0 : abi;
+}
+
+int landlock_missing(void)
+{
+	int abi = ask_abi();
+	return abi == -ENOSYS || abi == -EOPNOTSUPP ? -abi : 0;
 }
 
 /* The rights that the ABI knows: a bit that it does not know is EINVAL. */

@@ -69,6 +69,8 @@ int mounts_enter_bare(const char *template_path, const char **ret_step);
 
 /* The ABI of this kernel: 0 where Landlock is not built or not active (landlock(7)); negative errno else. */
 int landlock_abi(void);
+/* Where it is 0, which of the two: ENOSYS (not built in) or EOPNOTSUPP (not active at boot); else 0. */
+int landlock_missing(void);
 /* For init and candidate: reading and executing all of the root, writing its writable places. */
 int landlock_enter(int abi);
 /* For the collector: reading below one directory. */
