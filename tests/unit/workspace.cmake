@@ -6,6 +6,7 @@ proctor_test(unit workspace_hostile SOURCES test_workspace_hostile.c LINK worksp
 proctor_test(unit workspace_collection SOURCES test_workspace_collection.c LINK workspace test_support)
 proctor_test(unit workspace_source SOURCES test_workspace_source.c LINK workspace test_support)
 proctor_test(unit workspace_patch SOURCES test_workspace_patch.c LINK workspace test_support)
+proctor_test(unit workspace_repository SOURCES test_workspace_repository.c LINK workspace test_support)
 
 # Fuzz targets: the normal run replays their corpora. With clang and -DPROCTOR_FUZZ=ON they are libFuzzer programs instead.
 option(PROCTOR_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
