@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "core/workspace/repository.h"
+#include "tests/support/skip.h"
 
 static void make_subject(struct place *place, struct tree *tree)
 {
@@ -111,7 +112,7 @@ static void test_git_finds_it_clean(void **state)
 
 	int r = git(work, (const char *const[]){ "git", "fsck", "--full", "--strict", NULL }, output);
 	if (r < 0)
-		skip();
+		skip_test("git is not installed");
 	assert_int_equal(r, 0);
 	assert_int_equal(ftruncate(output, 0), 0);
 	assert_int_equal(git(work, (const char *const[]){ "git", "status", "--porcelain", NULL }, output), 0);
