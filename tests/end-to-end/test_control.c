@@ -4,8 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -353,6 +355,50 @@ static void test_stop_one_task(void **state)
 	assert_int_equal(driver_left(&driver, 10000), 0);
 }
 
+static int boundaries(const char *cgroup)
+{
+	int count = 0;
+	_cleanup_closedir_ DIR *stream = opendir(cgroup);
+	for (struct dirent *entry; stream && (entry = readdir(stream));)
+		count += entry->d_type == DT_DIR && entry->d_name[0] != '.';
+	return count;
+}
+
+/*
+ * The stop that goes past a core that stands still: its worker lives, and removes each boundary as it becomes empty. The
+ * proof counts what is gone, whoever removed it.
+ */
+static void test_stop_beside_a_live_worker(void **state)
+{
+	(void)state;
+	const struct task_text tasks[] = { { "one", marker, NULL }, { "two", marker, NULL }, { "three", marker, NULL }, { 0 } };
+	_cleanup_free_ char *file = driver_round(&driver, "beside", 3, tasks);
+	_cleanup_free_ char *name = detach(file);
+	assert_true(driver_await_more(marker, 3, 20000));
+	_cleanup_free_ char *run = driver_newest(&driver), *text = driver_read(&driver, "boundary.json");
+	_cleanup_free_ char *worker = scratch_text("%s/proctor-worker", PROCTOR_BUILD);
+	struct json_object *boundary = json_tokener_parse(text ? text : "");
+	const char *cgroup = member_text(boundary, "cgroup");
+	pid_t core = driver_core(&driver);
+	assert_true(core > 0);
+	kill(core, SIGSTOP);
+	clock_sleep_ns(200 * NS_PER_MS);
+	int before = boundaries(cgroup);
+	_cleanup_process_ struct process stop = PROCESS_INIT;
+	int code = process_run(&stop, &(struct process_start){ .argv = ARGUMENTS(worker, "--stop", run) }, 20000);
+	int left = boundaries(cgroup);
+	kill(core, SIGCONT);
+	assert_int_equal(code, 0);
+	struct json_object *proof = json_tokener_parse(stop.output.data);
+	if (before < 3 || left != 0 || member_number(proof, "removed", -1) != before || member_number(proof, "remaining", -1) != 0 ||
+	    member_number(proof, "killed", -1) < 3)
+		fail_msg("of %d boundaries %d are left, and the proof says %s", before, left, stop.output.data);
+	json_object_put(proof);
+	json_object_put(boundary);
+	quiet_command(0, ARGUMENTS("stop", name));
+	assert_int_equal(driver_left(&driver, 10000), 0);
+}
+
 static void test_stop_of_a_task_that_is_not_there(void **state)
 {
 	(void)state;
@@ -505,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_freeze_and_thaw), CASE(test_asked_for_again), CASE(test_the_last_word_holds),
 		CASE(test_a_stopped_task_is_not_done), CASE(test_stop_a_frozen_round), CASE(test_stop_then_resume), CASE(test_stop_one_task),
+		CASE(test_stop_beside_a_live_worker),
 		CASE(test_stop_of_a_task_that_is_not_there), CASE(test_drain), CASE(test_list_and_watch_of_what_is_over),
 		CASE(test_watchers), CASE(test_commands_to_nobody),
 	};
