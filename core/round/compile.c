@@ -57,6 +57,7 @@ static struct json *agent(const struct agent_spec *from, int *result)
 		set(object, result, "bind", text(from->bind));
 	set(object, result, "environment", pairs(&from->environment, result));
 	set(object, result, "files", pairs(&from->files, result));
+	set(object, result, "repository", json_new_boolean(from->repository));
 	set(object, result, "allowed_exit_codes", codes(&from->allowed, result));
 	return object;
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/io.h"
+#include "core/round/agent_files.h"
 #include "core/workspace/patch.h"
 #include <proctor/text.h>
 
@@ -16,8 +17,6 @@
 #define RENDERED_BYTES ((size_t)67108864)
 #define PATCH_FILE "candidate.patch"
 #define RESULT_FILE "result.json"
-#define HOME_FILE_BYTES ((size_t)8388608)
-#define HOME_FILE_MODE 0600
 
 int evidence_init(struct evidence *evidence, struct store *store, const struct task_spec *spec,
 		  const struct subject *subject, const struct limits_spec *limits, int dirfd)
@@ -58,47 +57,18 @@ static int unnamed_file(int dirfd)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_stream(struct evidence *evidence, const struct tree *tree, const struct tree_home_file *home,
-			size_t home_count, int *ret_fd)
+/* Of a tree; NULL: the agent's own. */
+static int write_stream(struct evidence *evidence, const struct tree *tree, int *ret_fd)
 {
 	_cleanup_close_ int fd = unnamed_file(evidence->dirfd);
 	if (fd < 0)
 		return pr_error_errno(&evidence->error, -fd, "making a file for a subject's stream");
-	int r = tree_write_stream(evidence->store, tree, home, home_count, fd, &evidence->error);
+	int r = tree ? tree_write_stream(evidence->store, tree, NULL, 0, fd, &evidence->error) : agent_files_stream(evidence, fd);
 	if (r < 0)
 		return r;
 	cleanup_close(ret_fd);
 	*ret_fd = take_fd(&fd);
 	return 0;
-}
-
-static void release_home(struct buffer *contents, struct tree_home_file *home, size_t count)
-{
-	for (size_t i = 0; contents && i < count; i++)
-		buffer_release(&contents[i]);
-	free(contents);
-	free(home);
-}
-
-static int prepare_agent(struct evidence *evidence)
-{
-	const struct pairs *files = &evidence->spec->agent.files;
-	struct buffer *contents = calloc(files->count + 1, sizeof *contents);
-	struct tree_home_file *home = calloc(files->count + 1, sizeof *home);
-	int r = contents && home ? 0 : pr_error_errno(&evidence->error, ENOMEM, "reading the agent's files");
-
-	for (size_t i = 0; i < files->count && r >= 0; i++) {
-		r = io_read_file(AT_FDCWD, files->items[i].value, HOME_FILE_BYTES, &contents[i]);
-		if (r < 0)
-			pr_error_errno(&evidence->error, -r, "reading the agent's file %s", files->items[i].value);
-		else
-			home[i] = (struct tree_home_file){ .path = files->items[i].key, .mode = HOME_FILE_MODE,
-				.bytes = contents[i].data ? contents[i].data : "", .length = contents[i].length };
-	}
-	if (r >= 0)
-		r = write_stream(evidence, &evidence->subject->tree, home, files->count, &evidence->agent_fd);
-	release_home(contents, home, files->count);
-	return r;
 }
 
 /* For the tests: a copy of the tree in which the protected paths are marked. */
@@ -113,7 +83,7 @@ static int write_tests_stream(struct evidence *evidence, const struct tree *tree
 	if (protect->count > 0)
 		r = tree_mark_protected(&marked, protect->items, protect->count, &evidence->error);
 	if (r >= 0)
-		r = write_stream(evidence, &marked, NULL, 0, ret_fd);
+		r = write_stream(evidence, &marked, ret_fd);
 	tree_release(&marked);
 	return r;
 }
@@ -121,8 +91,8 @@ static int write_tests_stream(struct evidence *evidence, const struct tree *tree
 int evidence_prepare(struct evidence *evidence)
 {
 	int r = write_tests_stream(evidence, &evidence->subject->tree, &evidence->subject_fd);
-	if (r >= 0 && (evidence->spec->agent.files.count > 0 || evidence->spec->protect.count > 0))
-		r = prepare_agent(evidence);
+	if (r >= 0 && (agent_files_wanted(&evidence->spec->agent) || evidence->spec->protect.count > 0))
+		r = write_stream(evidence, NULL, &evidence->agent_fd);
 	if (r >= 0)
 		r = tree_write_object(evidence->store, &evidence->subject->tree, evidence->subject_object, &evidence->error);
 	return r;

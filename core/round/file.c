@@ -150,6 +150,7 @@ static void read_agent(struct reader *reader, const struct key *key, const struc
 		{ "command", read_command, 0, 1, 4096, NULL, 0 },
 		{ "environment", read_pairs, offsetof(struct agent_spec, environment), 0, 0, NULL, 0 },
 		{ "files", read_pairs, offsetof(struct agent_spec, files), 0, 0, NULL, 0 },
+		{ "repository", read_truth, offsetof(struct agent_spec, repository), 0, 0, NULL, 0 },
 		{ "allowed_exit_codes", read_codes, offsetof(struct agent_spec, allowed), 0, 0, NULL, 0 },
 		{ "bind", read_text, offsetof(struct agent_spec, bind), 0, 0, NULL, KEY_COMPILED },
 	};

@@ -51,6 +51,7 @@ struct agent_spec {
 	const char *bind;		/* a file of the owner's that is bound read-only for the agent, or NULL */
 	struct pairs environment;	/* before substitution */
 	struct pairs files;		/* below HOME: the absolute path of the content */
+	bool repository;		/* a `.git` of one commit in its workspace */
 	struct codes allowed;		/* exit codes */
 	struct place_in_file at;	/* of `command` */
 };

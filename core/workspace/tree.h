@@ -63,17 +63,19 @@ bool tree_entry_equal(const struct tree_entry *one, const struct tree_entry *oth
 
 /*
  * Writes the tree as a subject stream (stream.h) to an fd, from where it stands, for the program inside a boundary to
- * unpack: first the workspace's entries, then each of `home` below HOME (directories on their way are 0700). Ends
- * with the end record. The tree is sorted; directories that are not listed are 0755.
+ * unpack: first the workspace's entries, then each of `extra`: beside them, where no entry of the tree may be, or below HOME
+ * (directories on their way there are 0700). Ends with the end record. The tree is sorted; directories that are not
+ * listed are 0755.
  */
-struct tree_home_file {
-	const char *path;	/* relative to HOME */
+struct tree_extra_file {
+	const char *path;	/* relative to HOME, or to the workspace */
 	uint32_t mode;
 	const void *bytes;
 	size_t length;
+	bool in_workspace;
 };
-int tree_write_stream(struct store *store, const struct tree *tree, const struct tree_home_file *home,
-		      size_t home_count, int fd, struct pr_error *error);
+int tree_write_stream(struct store *store, const struct tree *tree, const struct tree_extra_file *extra,
+		      size_t extra_count, int fd, struct pr_error *error);
 
 /*
  * Restores the entries of `subject` that match one of `globs` (glob.h) into `tree`: changed ones are

@@ -123,10 +123,10 @@ static int compare_entries(const void *one, const void *other)
 	return compare_paths((*(const struct tree_entry *const *)one)->path, (*(const struct tree_entry *const *)other)->path);
 }
 
-static int compare_home(const void *one, const void *other)
+static int compare_extra(const void *one, const void *other)
 {
-	return compare_paths((*(const struct tree_home_file *const *)one)->path,
-			     (*(const struct tree_home_file *const *)other)->path);
+	return compare_paths((*(const struct tree_extra_file *const *)one)->path,
+			     (*(const struct tree_extra_file *const *)other)->path);
 }
 
 static int put_workspace(struct writer *writer, struct store *store, const struct tree *tree, struct pr_error *error)
@@ -145,22 +145,27 @@ static int put_workspace(struct writer *writer, struct store *store, const struc
 	return 0;
 }
 
-static int put_home(struct writer *writer, const struct tree_home_file *home, size_t count, struct pr_error *error)
+/* Those of one root. */
+static int put_extra(struct writer *writer, const struct tree_extra_file *extra, size_t count, enum stream_root root,
+		     struct pr_error *error)
 {
-	_cleanup_free_ const struct tree_home_file **order = calloc(count + 1, sizeof(const struct tree_home_file *));
+	bool home = root == STREAM_HOME;
+	_cleanup_free_ const struct tree_extra_file **order = calloc(count + 1, sizeof(const struct tree_extra_file *));
+	size_t used = 0;
 	if (!order)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		order[i] = &home[i];
-	qsort(order, count, sizeof order[0], compare_home);
-	writer->root = STREAM_HOME;
+		if (extra[i].in_workspace != home)
+			order[used++] = &extra[i];
+	qsort(order, used, sizeof order[0], compare_extra);
+	writer->root = root;
 	writer->protected = false;
-	int r = enter(writer, "", 0);
-	for (size_t i = 0; i < count && r == 0; i++) {
-		const struct tree_home_file *file = order[i];
+	int r = home ? enter(writer, "", 0) : 0;
+	for (size_t i = 0; i < used && r == 0; i++) {
+		const struct tree_extra_file *file = order[i];
 		if (!stream_name_stands(file->path, strlen(file->path)))
-			return pr_error_set(error, EINVAL, "`%s` is no path below HOME", file->path);
-		r = go_to_parent(writer, file->path, 0700);
+			return pr_error_set(error, EINVAL, "`%s` is no path below %s", file->path, home ? "HOME" : "the workspace");
+		r = go_to_parent(writer, file->path, home ? 0700 : 0755);
 		if (r == 0)
 			r = put(writer, STREAM_FILE, file->mode & 07777, file->path, strlen(file->path), file->bytes ? file->bytes : "",
 				file->length);
@@ -168,8 +173,8 @@ static int put_home(struct writer *writer, const struct tree_home_file *home, si
 	return r;
 }
 
-int tree_write_stream(struct store *store, const struct tree *tree, const struct tree_home_file *home,
-		      size_t home_count, int fd, struct pr_error *error)
+int tree_write_stream(struct store *store, const struct tree *tree, const struct tree_extra_file *extra,
+		      size_t extra_count, int fd, struct pr_error *error)
 {
 	struct pr_error here = { 0 };
 	struct writer writer = { .fd = fd, .root = STREAM_WORKSPACE, .out = BUFFER_INIT, .at = BUFFER_INIT };
@@ -177,8 +182,10 @@ int tree_write_stream(struct store *store, const struct tree *tree, const struct
 	int r = buffer_add(&writer.out, STREAM_MAGIC, STREAM_MAGIC_BYTES);
 	if (r == 0)
 		r = put_workspace(&writer, store, tree, &here);
-	if (r == 0 && home_count > 0)
-		r = put_home(&writer, home, home_count, &here);
+	if (r == 0 && extra_count > 0)
+		r = put_extra(&writer, extra, extra_count, STREAM_WORKSPACE, &here);
+	if (r == 0 && extra_count > 0)
+		r = put_extra(&writer, extra, extra_count, STREAM_HOME, &here);
 	if (r == 0) {
 		writer.root = STREAM_WORKSPACE;
 		writer.protected = false;

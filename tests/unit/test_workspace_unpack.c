@@ -3,7 +3,7 @@
 
 #include "core/workspace/inside/unpack.h"
 
-static void unpack_tree(struct place *place, const struct tree *tree, const struct tree_home_file *home, size_t home_count,
+static void unpack_tree(struct place *place, const struct tree *tree, const struct tree_extra_file *home, size_t home_count,
 			int home_fd)
 {
 	struct pr_error error;
@@ -74,7 +74,7 @@ static void test_home(void **state)
 	struct place *place = *state;
 	_cleanup_tree_ struct tree tree = { 0 };
 	_cleanup_free_ char *path = scratch_text("%s/home", place->path);
-	const struct tree_home_file home[] = {
+	const struct tree_extra_file home[] = {
 		{ ".config/tool/b.json", 0600, "{}", 2 },
 		{ ".bashrc", 0644, "x", 1 },
 		{ ".config/a", 0644, "", 0 },
@@ -101,7 +101,7 @@ static void test_bad_home_path(void **state)
 	struct pr_error error = { 0 };
 	_cleanup_tree_ struct tree tree = { 0 };
 	_cleanup_close_ int fd = memory_file();
-	const struct tree_home_file home = { "../x", 0600, "", 0 };
+	const struct tree_extra_file home = { "../x", 0600, "", 0 };
 	assert_true(tree_write_stream(place->store, &tree, &home, 1, fd, &error) < 0);
 }
 
