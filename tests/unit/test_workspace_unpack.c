@@ -75,9 +75,9 @@ static void test_home(void **state)
 	_cleanup_tree_ struct tree tree = { 0 };
 	_cleanup_free_ char *path = scratch_text("%s/home", place->path);
 	const struct tree_extra_file home[] = {
-		{ ".config/tool/b.json", 0600, "{}", 2 },
-		{ ".bashrc", 0644, "x", 1 },
-		{ ".config/a", 0644, "", 0 },
+		{ ".config/tool/b.json", 0600, "{}", 2, false },
+		{ ".bashrc", 0644, "x", 1, false },
+		{ ".config/a", 0644, "", 0, false },
 	};
 	struct stat status;
 
@@ -101,7 +101,7 @@ static void test_bad_home_path(void **state)
 	struct pr_error error = { 0 };
 	_cleanup_tree_ struct tree tree = { 0 };
 	_cleanup_close_ int fd = memory_file();
-	const struct tree_extra_file home = { "../x", 0600, "", 0 };
+	const struct tree_extra_file home = { "../x", 0600, "", 0, false };
 	assert_true(tree_write_stream(place->store, &tree, &home, 1, fd, &error) < 0);
 }
 
