@@ -330,6 +330,89 @@ static void test_what_outranks(void **state)
 	stage_close(&stage);
 }
 
+/* What is said beside it does not take away that a round stands still, nor the keys. */
+static void test_frozen_stands(void **state)
+{
+	(void)state;
+	struct stage stage;
+	stage_open(&stage, "running");
+	stage.model.frozen = true;
+	screen_notice(&stage.screen, "Stopped s1: 4 killed, 0 remaining.");
+	for (int own = 0; own < 2; own++) {
+		if (own)
+			frozen_by_key(&stage);
+		stage_draw(&stage, VIEW_TASKS, 140, 24, PR_CHARSET_UTF8);
+		assert_true(shows(&stage, "Stopped s1: 4 killed, 0 remaining."));
+		assert_true(shows(&stage, own ? "FROZEN in 3.1 ms" : "FROZEN: nothing runs"));
+		assert_true(shows(&stage, "S stop the round"));
+	}
+	stage_close(&stage);
+}
+
+/* Frozen by another, whose figures came. */
+static void test_figures_of_another(void **state)
+{
+	(void)state;
+	struct stage stage;
+	stage_open(&stage, "running");
+	stage.model.frozen = true;
+	frozen_by_key(&stage);
+	stage.screen.stop.stage = STOP_NONE;
+	stage_draw(&stage, VIEW_TASKS, 120, 24, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, "FROZEN in 3.1 ms: 2 tasks, 41 processes stand still.   p thaw   S stop the round"));
+	stage_close(&stage);
+}
+
+/* One that was cut off ran for as long as it was seen to run; where nobody saw it, no figure stands there. */
+static void test_time_until_cut_off(void **state)
+{
+	(void)state;
+	struct stage stage;
+	stage_open(&stage, "running");
+	stage.model.started_mono_ns = stage.model.last_mono_ns = 1000 * NS_PER_S;
+	stage.screen.now_ns = 2000 * NS_PER_S;
+	core_is_gone(&stage);
+	stage_draw(&stage, VIEW_TASKS, 80, 24, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, "INTERRUPTED"));
+	assert_false(shows(&stage, "INTERRUPTED 0:00"));
+	stage.screen.heard_ns = 1065 * NS_PER_S;
+	stage_draw(&stage, VIEW_TASKS, 80, 24, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, "INTERRUPTED 1:05"));
+	/* It stood still when the core went. */
+	stage.model.frozen = true;
+	stage.model.last_mono_ns = 1030 * NS_PER_S;
+	stage_draw(&stage, VIEW_TASKS, 80, 24, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, "INTERRUPTED 0:30"));
+	stage_close(&stage);
+}
+
+/* A fault of the owner's own files waits for its turn, takes a row where room is short, and goes once it was read. */
+static void test_a_fault_waits(void **state)
+{
+	(void)state;
+	struct stage stage;
+	stage_open(&stage, "running");
+	snprintf(stage.screen.fault, sizeof stage.screen.fault, "A theme is passed over: /home/somebody/.config/proctor/theme:2: "
+		 "'mauve' is no colour: a name of the table in docs/themes.md, a number from 0 to 255, or - for the terminal's own");
+	screen_notice(&stage.screen, "Theme dark.");
+	stage_draw(&stage, VIEW_TASKS, 80, 24, PR_CHARSET_UTF8);
+	assert_true(shows(&stage, "Theme dark."));
+	assert_false(shows(&stage, "passed over"));
+	screen_read(&stage.screen);
+	static const int small[][2] = { { 40, 12 }, { 20, 5 }, { 20, 3 } };
+	for (size_t i = 0; i < ELEMENTS(small); i++) {
+		stage_draw(&stage, VIEW_TASKS, small[i][0], small[i][1], PR_CHARSET_UTF8);
+		assert_true(shows(&stage, "A theme"));
+		assert_false(shows(&stage, "mauve"));
+		assert_true(shows(&stage, "running"));
+		assert_true(shows(&stage, "S stop"));
+	}
+	screen_read(&stage.screen);
+	stage_draw(&stage, VIEW_TASKS, 80, 24, PR_CHARSET_UTF8);
+	assert_false(shows(&stage, "passed over"));
+	stage_close(&stage);
+}
+
 int main(int argc, char **argv)
 {
 	update = argc == 2 && strcmp(argv[1], "--update") == 0;
@@ -342,6 +425,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_the_end_is_followed),
 		cmocka_unit_test(test_time_left),
 		cmocka_unit_test(test_what_outranks),
+		cmocka_unit_test(test_frozen_stands),
+		cmocka_unit_test(test_figures_of_another),
+		cmocka_unit_test(test_time_until_cut_off),
+		cmocka_unit_test(test_a_fault_waits),
 	};
 	return cmocka_run_group_tests_name("screens", tests, NULL, NULL);
 }

@@ -179,6 +179,9 @@ static void command(struct stand_in_core *core, struct client *client, const str
 		control(core, "stop", ",\"ms\":9.2,\"killed\":41,\"remaining\":0,\"removed\":2");
 		more = json_tokener_parse("{\"ms\":9.2,\"killed\":41,\"remaining\":0,\"removed\":2}");
 		core->stopped = true;
+	} else if (message->verb == PR_VERB_STOP) {
+		stand_in_eventf(core, "{\"type\":\"control\",\"verb\":\"stop\",\"who\":{\"uid\":0,\"pid\":1},\"task\":\"%s\",\"ms\":1.2,"
+				"\"killed\":4,\"remaining\":0,\"removed\":true}", message->task);
 	}
 	if (pr_wire_answer_ok(message->id, more, &line, &length) >= 0)
 		say(client, line, length);

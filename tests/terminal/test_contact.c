@@ -137,6 +137,21 @@ static void test_killed_while_frozen(void **state)
 	leave(&terminal);
 }
 
+/* How long it ran is not forgotten with its core, also where its log has told nothing for long. */
+static void test_killed_while_running(void **state)
+{
+	(void)state;
+	_cleanup_stand_in_ struct stand_in round;
+	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
+	stand_in_start(&round, play, NULL);
+	open_watch(&terminal, &round, true);
+	terminal_listen(&terminal, 3000);
+	kill(round.pid, SIGKILL);
+	assert_comes(&terminal, "INTERRUPTED 0:0");
+	assert_false(terminal_shows(&terminal, "INTERRUPTED 0:00"));
+	leave(&terminal);
+}
+
 static void test_stopped_without_its_core(void **state)
 {
 	(void)state;
@@ -157,11 +172,40 @@ static void test_stopped_without_its_core(void **state)
 	terminal_listen(&terminal, 2500);
 	_cleanup_free_ char *after = terminal_row(&terminal, 0);
 	assert_string_equal(before, after);
+	/* No key leads away from the proof, and none is offered that would act on what is stopped. */
+	type_slowly(&terminal, "SpxxDD\x1bS");
+	terminal_listen(&terminal, 2500);
+	assert_true(terminal_shows(&terminal, "demo  STOPPED without its core"));
+	assert_true(terminal_shows(&terminal, "boundaries removed"));
+	assert_false(terminal_shows(&terminal, "NO ANSWER"));
+	assert_false(terminal_shows(&terminal, "S stop"));
+	assert_false(terminal_shows(&terminal, "D drain"));
 	/* It comes to itself, and stops as it was told. */
 	kill(round.pid, SIGCONT);
 	assert_goes(&terminal, "(pid");
 	assert_goes(&terminal, "without its core");
 	assert_comes(&terminal, "1 of 4 done");
+	assert_comes(&terminal, "3 stopped");
+	leave(&terminal);
+}
+
+/* Typed ahead of what is known: past a core that does not answer within two seconds, by itself. */
+static void test_stop_key_twice_at_once(void **state)
+{
+	(void)state;
+	_cleanup_stand_in_ struct stand_in round;
+	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
+	stand_in_start(&round, play, NULL);
+	name_boundary(&round);
+	open_watch(&terminal, &round, true);
+	stand_still(&round);
+	int64_t start = clock_mono_ns();
+	terminal_type(&terminal, "SS");
+	assert_comes(&terminal, "STOPPED without its core");
+	int64_t took = clock_mono_ns() - start;
+	print_message("S S to the proof past a silent core: %.1f s\n", (double)took / (double)NS_PER_S);
+	assert_true(took >= 2 * NS_PER_S - 100 * NS_PER_MS && took < 5 * NS_PER_S);
+	kill(round.pid, SIGCONT);
 	assert_comes(&terminal, "3 stopped");
 	leave(&terminal);
 }
@@ -212,6 +256,26 @@ static void test_keys_for_a_silent_core(void **state)
 	leave(&terminal);
 }
 
+/* What was done of the queue last is what stands there, with its keys. */
+static void test_a_queue_that_ends_frozen(void **state)
+{
+	(void)state;
+	_cleanup_stand_in_ struct stand_in round;
+	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
+	stand_in_start(&round, play, NULL);
+	open_watch(&terminal, &round, true);
+	stand_still(&round);
+	type_slowly(&terminal, "xxDDp");
+	assert_comes(&terminal, "drain, freeze");
+	kill(round.pid, SIGCONT);
+	assert_comes(&terminal, "FROZEN in 3");
+	terminal_listen(&terminal, 1500);
+	assert_true(terminal_shows(&terminal, "FROZEN in 3"));
+	assert_true(terminal_shows(&terminal, "p thaw   S stop the round"));
+	assert_false(terminal_shows(&terminal, "Stopped task"));
+	leave(&terminal);
+}
+
 static void test_opened_on_a_silent_core(void **state)
 {
 	(void)state;
@@ -254,8 +318,10 @@ static void test_escape_of_others(void **state)
 	assert_comes(&onlooker, "nothing is");
 	terminal_type(&one, "S");
 	assert_comes(&one, "FROZEN in 3");
-	assert_comes(&second, "FROZEN");
-	assert_comes(&onlooker, "FROZEN");
+	/* With the figures, in the place of what was said before. */
+	assert_comes(&second, "FROZEN in 3");
+	assert_comes(&onlooker, "FROZEN in 3");
+	assert_false(terminal_shows(&onlooker, "nothing is"));
 	terminal_type(&onlooker, "\x1b");
 	assert_comes(&onlooker, "This only looks on");
 	assert_true(terminal_shows(&one, "FROZEN in 3"));
@@ -278,10 +344,11 @@ static void test_a_terminal_of_five_rows(void **state)
 	stand_in_start(&round, play, NULL);
 	begin_watch(&terminal, &round, true, 5, 20);
 	assert_comes(&terminal, "running");
+	assert_comes(&terminal, "S stop  ? keys");
 	terminal_type(&terminal, "?");
-	assert_comes(&terminal, "S stop");
+	assert_comes(&terminal, "D drain");
 	terminal_type(&terminal, "?");
-	assert_goes(&terminal, "S stop");
+	assert_goes(&terminal, "D drain");
 	terminal_type(&terminal, "S");
 	assert_comes(&terminal, "S stop the round");
 	assert_comes(&terminal, "Esc thaw");
@@ -327,9 +394,12 @@ int main(void)
 		skip_program("libvterm-dev was not there when this was built");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_killed_while_frozen),
+		cmocka_unit_test(test_killed_while_running),
 		cmocka_unit_test(test_stopped_without_its_core),
+		cmocka_unit_test(test_stop_key_twice_at_once),
 		cmocka_unit_test(test_silent_then_there_again),
 		cmocka_unit_test(test_keys_for_a_silent_core),
+		cmocka_unit_test(test_a_queue_that_ends_frozen),
 		cmocka_unit_test(test_opened_on_a_silent_core),
 		cmocka_unit_test(test_escape_of_others),
 		cmocka_unit_test(test_a_terminal_of_five_rows),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -282,7 +283,8 @@ static void test_the_stop_key(void **state)
 	assert_true(terminal_shows(&terminal, "41 processes killed"));
 	assert_true(terminal_shows(&terminal, "0 remaining"));
 	assert_true(terminal_shows(&terminal, "2 boundaries removed"));
-	assert_true(terminal_await(&onlooker, "stopped", 3000));
+	assert_true(terminal_await(&onlooker, "STOPPED in 9", 3000));
+	assert_false(terminal_shows(&onlooker, "--control"));
 	terminal_type(&terminal, "q");
 	terminal_type(&onlooker, "q");
 	assert_true(terminal_wait(&terminal, 5000) >= 0);
@@ -348,6 +350,55 @@ static void test_a_full_terminal(void **state)
 	assert_int_equal(terminal_wait(&terminal, 5000), 0);
 }
 
+/* Without reading: its exit code, 128 + the signal, or -1 where it still runs. */
+static int end_unread(struct terminal *terminal, int timeout_ms)
+{
+	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
+	while (clock_mono_ns() < end) {
+		if (waitpid(terminal->pid, &terminal->status, WNOHANG) == terminal->pid) {
+			terminal->ended = true;
+			return WIFEXITED(terminal->status) ? WEXITSTATUS(terminal->status) : 128 + WTERMSIG(terminal->status);
+		}
+		clock_sleep_ns(10 * NS_PER_MS);
+	}
+	return -1;
+}
+
+/* A terminal that takes nothing and never will: whoever leaves does not wait for it, nor who is told to end. */
+static void test_leaving_a_full_terminal(void **state)
+{
+	(void)state;
+	_cleanup_stand_in_ struct stand_in round;
+	stand_in_start(&round, play_steady, NULL);
+	static const struct {
+		const char *key;
+		int signal, code;
+	} ways[] = { { "d", 0, 0 }, { NULL, SIGTERM, 128 + SIGTERM }, { "\x03\x03", 0, 0 }, { NULL, SIGHUP, 128 + SIGHUP } };
+	for (size_t i = 0; i < ELEMENTS(ways); i++) {
+		_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
+		open_watch(&terminal, &round, true);
+		char path[64];
+		assert_int_equal(ttyname_r(terminal.slave, path, sizeof path), 0);
+		_cleanup_close_ int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		char bytes[4096];
+		memset(bytes, '.', sizeof bytes);
+		for (int full = 0; full < 20;) {
+			full += write(fd, bytes, sizeof bytes) < 0;
+			clock_sleep_ns(full ? 5 * NS_PER_MS : 0);
+		}
+		int64_t start = clock_mono_ns();
+		if (ways[i].key)
+			assert_int_equal(write(terminal.fd, ways[i].key, strlen(ways[i].key)), strlen(ways[i].key));
+		else
+			kill(terminal.pid, ways[i].signal);
+		int code = end_unread(&terminal, 5000);
+		print_message("way %zu out of a full terminal: %.1f s\n", i, (double)(clock_mono_ns() - start) / (double)NS_PER_S);
+		if (code != ways[i].code)
+			fail_msg("way %zu: %d, not %d", i, code, ways[i].code);
+	}
+	assert_true(is_alive(round.pid));
+}
+
 int main(void)
 {
 	if (access(PROGRAM, X_OK) < 0)
@@ -367,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_the_stop_key),
 		cmocka_unit_test(test_stray_sequences_do_nothing),
 		cmocka_unit_test(test_a_full_terminal),
+		cmocka_unit_test(test_leaving_a_full_terminal),
 	};
 	return cmocka_run_group_tests_name("life of a screen", tests, NULL, NULL);
 }

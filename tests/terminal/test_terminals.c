@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,6 +24,9 @@ static void play(struct stand_in_core *core, void *argument)
 	stand_in_open_round(core, 8, 2);
 	stand_in_run_task(core, 1, "patched");
 	stand_in_end_task(core, 1, "fail", "a \\u4e16\\u754c\\u202eold\\u001b]0;title\\u0007\\u001b[2J\\u001b[H\\rFAKE", 61000);
+	/* Somebody stopped a task, long before anybody looks. */
+	stand_in_event(core, "{\"type\":\"control\",\"verb\":\"stop\",\"who\":{\"uid\":0,\"pid\":1},\"task\":\"task-001\",\"ms\":1.2,"
+		       "\"killed\":4,\"remaining\":0,\"removed\":true}");
 	stand_in_run_task(core, 2, "agent");
 	stand_in_run_task(core, 3, "agent");
 	for (int64_t ms = 60000; !stand_in_asked_to_stop(core); ms += 1000) {
@@ -175,13 +179,33 @@ static void test_no_color(void **state)
 	terminal_listen(&terminal, 300);
 	terminal_type(&terminal, "q");
 	assert_int_equal(terminal_wait(&terminal, 5000), 0);
-	static const char *const colours[] = { "\x1b[3", "\x1b[4", "\x1b[9", "\x1b[10" };
-	for (size_t i = 0; i < ELEMENTS(colours); i++)
-		for (const char *at = terminal.bytes.data; (at = strstr(at, colours[i])); at++) {
-			size_t digits = strspn(at + 2, "0123456789;");
-			if (at[2 + digits] == 'm' && digits >= 2 && strncmp(at + 2, "39", 2) != 0 && strncmp(at + 2, "49", 2) != 0)
-				fail_msg("a colour came: ESC%.*s", (int)digits + 2, at + 1);
+	/* Not even one that sets them back. */
+	for (const char *at = terminal.bytes.data; (at = strstr(at, "\x1b[")); at++) {
+		size_t length = strspn(at + 2, "0123456789;:");
+		for (const char *number = at + 2; at[2 + length] == 'm' && number < at + 2 + length; number += strcspn(number, ";:m") + 1) {
+			int value = atoi(number);
+			if ((value >= 30 && value <= 49) || (value >= 90 && value <= 107))
+				fail_msg("a colour came: ESC%.*s", (int)length + 2, at + 1);
 		}
+	}
+}
+
+/* Nobody asked for a screen by name: on a terminal that cannot have one it is said too, once. */
+static void test_plain_by_itself(void **state)
+{
+	(void)state;
+	const char *argv[] = { PROCTOR_BUILD "/proctor", "watch", NULL };
+	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
+	assert_int_equal(terminal_start(&terminal, &(struct terminal_start){ .argv = argv, .environment = round_.variables, .term = "dumb",
+									     .columns = 200 }), 0);
+	assert_true(terminal_await(&terminal, "task-003", 8000));
+	const char *first = memmem(terminal.bytes.data, terminal.bytes.length, "plain lines instead", 19);
+	if (!first || strstr(first + 1, "plain lines"))
+		fail_msg("not said once that it is plain:\n%.*s", (int)terminal.bytes.length, terminal.bytes.data);
+	terminal_type(&terminal, "\x03");
+	terminal_listen(&terminal, 100);
+	terminal_type(&terminal, "\x03");
+	assert_true(terminal_wait(&terminal, 5000) >= 0);
 }
 
 /* Each of those that ship, by name, and the first one again. */
@@ -215,7 +239,10 @@ static void test_a_fault_in_ones_own_theme(void **state)
 	_cleanup_terminal_ struct terminal terminal = TERMINAL_INIT;
 	assert_int_equal(start(&terminal, "xterm-256color", "C.UTF-8", 24, 120), 0);
 	assert_true(terminal_await(&terminal, "task-003", 8000));
-	bool told = terminal_await(&terminal, "theme:2:", 2000);
+	/* It stays, whatever the round's past holds. */
+	terminal_await(&terminal, "theme:2:", 2000);
+	terminal_listen(&terminal, 1000);
+	bool told = terminal_shows(&terminal, "theme:2:") && !terminal_shows(&terminal, "Stopped task");
 	unlink(path);
 	if (!told)
 		fail_msg("the fault is not told:\n%s", terminal_screen(&terminal));
@@ -246,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_plain_lines_where_it_does_not),
 		cmocka_unit_test(test_any_size_of_terminal),
 		cmocka_unit_test(test_no_color),
+		cmocka_unit_test(test_plain_by_itself),
 		cmocka_unit_test(test_themes_in_turn),
 		cmocka_unit_test(test_a_fault_in_ones_own_theme),
 	};

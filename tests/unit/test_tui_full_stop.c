@@ -191,6 +191,88 @@ static void test_a_core_that_is_there_again(void **state)
 	assert_words(&key, &model, "");
 }
 
+static void worker_done(struct stopkey *key, const char *text)
+{
+	struct json_object *proof = json_tokener_parse(text);
+	stopkey_worker_done(key, 0, proof);
+	json_object_put(proof);
+}
+
+/* No key leads away from a proof, and it is the same afterwards. Where something remains, S tries again. */
+static void test_a_proof_stays(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	static const char proof[] = "STOPPED in 12 ms: 5 processes killed, 0 remaining, 1 boundary removed, without the core.";
+	stopkey_press(&key, &model, STOP_CORE_AWAY, 0);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_AWAY, 0), STOP_DO_WORKER);
+	worker_done(&key, "{\"killed\":5,\"remaining\":0,\"removed\":1,\"ms\":12}");
+	key.core = 4711;
+	static const enum stop_core cores[] = { STOP_CORE_AWAY, STOP_CORE_THERE, STOP_CORE_DEAD };
+	for (size_t i = 0; i < sizeof cores / sizeof cores[0]; i++) {
+		assert_true(stopkey_is_proven(&key));
+		assert_int_equal(stopkey_press(&key, &model, cores[i], SECOND), STOP_DO_NOTHING);
+		assert_int_equal(stopkey_escape(&key, &model, cores[i]), STOP_DO_NOTHING);
+		assert_int_equal(stopkey_tick(&key, &model, cores[i], 60 * SECOND), STOP_DO_NOTHING);
+		assert_words(&key, &model, proof);
+	}
+	/* One that is dead is not said to be there. */
+	assert_int_equal(key.core, 0);
+	stopkey_resumed(&key);
+	assert_words(&key, &model, "");
+	stopkey_press(&key, &model, STOP_CORE_AWAY, 0);
+	stopkey_press(&key, &model, STOP_CORE_AWAY, 0);
+	worker_done(&key, "{\"killed\":5,\"remaining\":1,\"removed\":0,\"ms\":30000}");
+	assert_false(stopkey_is_proven(&key));
+	stopkey_press(&key, &model, STOP_CORE_AWAY, 0);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_AWAY, 0), STOP_DO_WORKER);
+}
+
+/* S S before the core has answered: it has what is left of its time, counted from the first; a third S ends that at once. */
+static void test_twice_to_a_silent_core(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	stopkey_press(&key, &model, STOP_CORE_THERE, SECOND);
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_THERE, 2 * SECOND), STOP_DO_STOP);
+	assert_int_equal(stopkey_due_ns(&key), SECOND + STOPKEY_FREEZE_NS);
+	struct stopkey impatient = key, answered = key;
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_THERE, SECOND + STOPKEY_FREEZE_NS - 1), STOP_DO_NOTHING);
+	assert_int_equal(stopkey_tick(&key, &model, STOP_CORE_THERE, SECOND + STOPKEY_FREEZE_NS), STOP_DO_WORKER);
+	assert_int_equal(stopkey_press(&impatient, &model, STOP_CORE_THERE, 2 * SECOND), STOP_DO_WORKER);
+	/* A core that answers may take its time to stop. */
+	figures(&answered, "freeze", true, "{\"ms\":3.2,\"processes\":41,\"runs\":2}");
+	assert_int_equal(answered.stage, STOP_STOPPING);
+	assert_int_equal(stopkey_due_ns(&answered), 2 * SECOND + STOPKEY_STOP_NS);
+	assert_int_equal(stopkey_tick(&answered, &model, STOP_CORE_THERE, 2 * SECOND + STOPKEY_FREEZE_NS), STOP_DO_NOTHING);
+}
+
+/* Frozen and stopped by somebody else: the same figures; the first S here still only asks. */
+static void test_what_another_does(void **state)
+{
+	(void)state;
+	struct pr_model model = PR_MODEL_INIT;
+	struct stopkey key = STOPKEY_INIT;
+	char words[200];
+	figures(&key, "freeze", false, "{\"verb\":\"freeze\",\"ms\":3.2,\"processes\":41,\"runs\":2}");
+	model.frozen = true;
+	assert_int_equal(key.stage, STOP_NONE);
+	stopkey_frozen(&key, words, sizeof words);
+	assert_string_equal(words, "FROZEN in 3.2 ms: 2 tasks, 41 processes stand still.");
+	assert_int_equal(stopkey_press(&key, &model, STOP_CORE_THERE, SECOND), STOP_DO_NOTHING);
+	assert_words(&key, &model, "FROZEN in 3.2 ms: 2 tasks, 41 processes stand still.   S stop the round   Esc thaw");
+	model.frozen = false;
+	stopkey_tick(&key, &model, STOP_CORE_THERE, SECOND);
+	assert_false(key.figures);
+	/* Of one task: not the round. */
+	figures(&key, "stop", false, "{\"verb\":\"stop\",\"task\":\"one\",\"ms\":9.0,\"killed\":4,\"remaining\":0,\"removed\":true}");
+	assert_int_equal(key.stage, STOP_NONE);
+	figures(&key, "stop", false, "{\"verb\":\"stop\",\"ms\":9.0,\"killed\":41,\"remaining\":0,\"removed\":2}");
+	assert_words(&key, &model, "STOPPED in 9.0 ms: 41 processes killed, 0 remaining, 2 boundaries removed.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +285,9 @@ int main(void)
 		cmocka_unit_test(test_a_dead_core_ends_the_question),
 		cmocka_unit_test(test_a_core_that_comes_to_itself),
 		cmocka_unit_test(test_a_core_that_is_there_again),
+		cmocka_unit_test(test_a_proof_stays),
+		cmocka_unit_test(test_twice_to_a_silent_core),
+		cmocka_unit_test(test_what_another_does),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

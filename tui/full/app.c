@@ -24,6 +24,7 @@
 #include "tui/show.h"
 
 #define CLOCK_NS NS_PER_S
+#define FAREWELL_NS NS_PER_S	/* how long a terminal may take to take what is said last */
 #define EVIDENCE_NS NS_PER_S	/* files are read again at most so often */
 #define TURN_EVENTS 1000	/* events folded before the terminal is looked at again */
 #define TURN_FILLS 8		/* reads from the core, likewise */
@@ -48,6 +49,7 @@ struct app {
 	int64_t evidence_ns;
 	int signals;
 
+	uint64_t past;			/* events up to here happened before we came; UINT64_MAX: not known yet */
 	bool filling;			/* the socket holds more than was taken */
 	bool more;			/* events were left for the next turn */
 	bool dirty;			/* something to paint */
@@ -63,7 +65,12 @@ struct app {
 bool full_is_capable(void)
 {
 	struct pr_error error = { 0 };
-	return term_is_capable(&error);
+	if (term_is_capable(&error))
+		return true;
+	/* A pipe or a file is what the owner chose; a terminal that cannot is not. */
+	if (error.code != ENOTTY)
+		notice("%s; plain lines instead", error.message);
+	return false;
 }
 
 /* ------- leaving ------- */
@@ -118,19 +125,19 @@ static void keep_clock(struct app *app, bool was_frozen)
 		app->screen.frozen_ns += model->last_mono_ns - app->frozen_since_ns;
 }
 
-/* What everybody who looks is to see at once. */
+/* The turns that a round takes, whoever makes them. */
 static uint64_t turns_of(const struct pr_model *model)
 {
 	return (uint64_t)model->frozen | (uint64_t)model->held << 1 | (uint64_t)model->draining << 2 | (uint64_t)model->stopping << 3 |
-	       (uint64_t)model->finished << 4 | (uint64_t)model->started << 5 | (uint64_t)model->gate << 6 | model->faults << 8;
+	       (uint64_t)model->finished << 4 | (uint64_t)model->started << 5 | (uint64_t)model->gate << 6;
 }
 
 static int take_event(struct app *app, const struct pr_message *event, const char *line, size_t length, struct pr_error *error)
 {
 	struct pr_model *model = &app->model;
-	bool was_frozen = model->frozen;
-	uint64_t before = turns_of(model);
-	steer_message(&app->steer, event);
+	bool was_frozen = model->frozen, news = event->seq == 0 || event->seq > app->past;
+	uint64_t before = turns_of(model), faults = model->faults;
+	steer_message(&app->steer, event, news);
 	if (event->type == PR_MESSAGE_ANSWER) {
 		app->dirty = app->urgent = true;
 		return 0;
@@ -144,14 +151,20 @@ static int take_event(struct app *app, const struct pr_message *event, const cha
 	if (r < 0)
 		return pr_error_errno(error, -r, "showing round %s", app->place->name);
 	app->dirty |= r > 0;
-	/* Not while the past is read. */
-	app->urgent |= before != turns_of(model) && !feed_is_behind(&app->feed);
+	bool turned = before != turns_of(model);
+	if (turned && news)
+		steer_turned(&app->steer);
+	/* What everybody who looks is to see at once; not while the past is read. */
+	app->urgent |= (turned || faults != model->faults) && !feed_is_behind(&app->feed);
 	if (event->seq) {
 		buffer_clear(&app->last_line);
 		buffer_add(&app->last_line, line, length);
 	}
-	if (event->event == PR_EVENT_ROUND_OPENED)
+	if (event->event == PR_EVENT_ROUND_OPENED) {
 		app->screen.frozen_ns = app->frozen_since_ns = 0;
+		if (news)
+			stopkey_resumed(&app->screen.stop);
+	}
 	keep_clock(app, was_frozen);
 	return 0;
 }
@@ -160,10 +173,14 @@ static int look_at_core(struct app *app, struct pr_error *error)
 {
 	bool changed = false;
 	int r = contact_look(&app->contact, &changed, error);
+	if (r > 0 && app->past == UINT64_MAX)
+		app->past = app->feed.link.seq;
 	if (r > 0)
 		steer_reached(&app->steer);
-	if (changed)
+	if (changed) {
+		steer_turned(&app->steer);
 		app->dirty = app->urgent = true;
+	}
 	return r < 0 ? r : 0;
 }
 
@@ -219,7 +236,7 @@ static void pressed(struct app *app, int press)
 		app->interrupts = 0;
 	if (verb == VERB_NONE)
 		return;
-	screen->notice[0] = '\0';
+	screen_read(screen);
 	if (steer_verb(&app->steer, verb))
 		return;
 	if (verb == VERB_ESCAPE && steer_escape(&app->steer))
@@ -392,8 +409,10 @@ static void drain_core(struct app *app)
 	app->filling = turns == TURN_FILLS;
 	int64_t now = clock_mono_ns();
 	pace_took(&app->pace, bytes, now);
-	if (bytes > 0 && app->screen.silent)
+	if (bytes > 0 && app->screen.silent) {
+		steer_turned(&app->steer);
 		app->dirty = app->urgent = true;
+	}
 	if (bytes > 0)
 		contact_heard(&app->contact, now);
 }
@@ -416,8 +435,10 @@ static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
 	if (r < 0)
 		return errno == EINTR ? 0 : pr_error_errno(error, errno, "waiting");
 	int64_t now = clock_mono_ns();
-	if (connected && !rest_until && !wanted[CORE].revents && contact_quiet(&app->contact, now))
+	if (connected && !rest_until && !wanted[CORE].revents && contact_quiet(&app->contact, now)) {
+		steer_turned(&app->steer);
 		app->dirty = app->urgent = true;
+	}
 	if (wanted[SIGNALS].revents) {
 		int number = interrupt_take(app->signals);
 		if (number)
@@ -432,7 +453,7 @@ static int wait_for_more(struct app *app, bool blocked, struct pr_error *error)
 		drain_core(app);
 	if (wanted[WORKER].revents) {
 		steer_worker_spoke(&app->steer);
-		app->dirty = true;
+		app->dirty = app->urgent = true;
 	}
 	if (!app->blind && !app->leave)
 		read_keys(app);
@@ -480,7 +501,7 @@ static void load_themes(struct app *app)
 	if (themes_load(NULL, &app->themes, &fault) < 0)
 		return;
 	if (fault.code)
-		screen_notice(&app->screen, "A theme is passed over: %s", fault.message);
+		snprintf(app->screen.fault, sizeof app->screen.fault, "A theme is passed over: %s", fault.message);
 	term_set_theme(app->term, &app->themes.list[0]);
 }
 
@@ -548,7 +569,7 @@ bool full_show(const struct round_place *place, const struct show_settings *sett
 {
 	struct app app = {
 		.place = place, .settings = settings, .feed = FEED_INIT, .model = PR_MODEL_INIT, .screen = SCREEN_INIT,
-		.steer = STEER_INIT, .canvas = CANVAS_INIT, .signals = -1, .pace = PACE_INIT,
+		.steer = STEER_INIT, .canvas = CANVAS_INIT, .signals = -1, .pace = PACE_INIT, .past = UINT64_MAX,
 	};
 	if (term_open(&app.term, error) < 0) {
 		notice("%s; plain lines instead", error->message);
@@ -568,6 +589,7 @@ bool full_show(const struct round_place *place, const struct show_settings *sett
 	int ended_by = app.ended_by;
 	term_close(app.term);
 	app.term = NULL;
+	notice_within(FAREWELL_NS);
 	*ret_exit = r < 0 ? r : last_words(&app, error);
 	app_release(&app);
 	pr_model_release(&app.model);

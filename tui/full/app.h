@@ -17,7 +17,7 @@
 struct round_place;
 struct show_settings;
 
-/* Standard input and output are a terminal that can address its cursor. */
+/* Standard input and output are a terminal that can address its cursor; of a terminal that cannot, it is said. */
 bool full_is_capable(void);
 
 /*

@@ -12,6 +12,7 @@
 #include "tui/full/glyphs.h"
 
 #define ETA_TASKS 3		/* done, before the rest is estimated */
+#define FAULT_COLUMNS 80	/* from here on a fault of the owner's files may take more than a row */
 
 static const struct view *const views[VIEW_COUNT] = {
 	[VIEW_TASKS] = &view_tasks,
@@ -95,11 +96,12 @@ int64_t screen_elapsed_ms(const struct screen *screen)
 		return model->wall_ms;
 	if (from == 0)
 		return 0;
-	int64_t until = model->frozen || !screen->live ? model->last_mono_ns : screen->now_ns;
+	int64_t until = model->frozen ? model->last_mono_ns : screen->now_ns;
 	if (screen->stop.alone)
 		until = screen->stop.asked_ns;
-	else if (screen->live && screen->silent && !model->frozen)
-		until = screen->heard_ns;
+	else if (!model->frozen && (!screen->live || screen->silent))
+		/* When it was last known to run: by its log, or by what it said beside it. */
+		until = screen->heard_ns > model->last_mono_ns ? screen->heard_ns : model->last_mono_ns;
 	int64_t ns = until - from - screen->frozen_ns;
 	return ns > 0 ? ns / NS_PER_MS : 0;
 }
@@ -131,6 +133,14 @@ unsigned screen_scope(const struct screen *screen)
 	return views[screen->view]->scope | (screen_at_gate(screen) ? SCOPE_GATE : 0);
 }
 
+void screen_read(struct screen *screen)
+{
+	screen->notice[0] = '\0';
+	if (screen->fault_seen)
+		screen->fault[0] = '\0';
+	screen->fault_seen = false;
+}
+
 void screen_notice(struct screen *screen, const char *format, ...)
 {
 	va_list arguments;
@@ -158,10 +168,10 @@ static struct round_look round_look(const struct screen *screen)
 	if (model->finished)
 		return strcmp(model->state, "finished") == 0 ? (struct round_look){ "finished", ROLE_PASS }
 							     : (struct round_look){ model->state, ROLE_STOPPED };
-	if (screen->ended)
-		return (struct round_look){ "INTERRUPTED", ROLE_ERROR };
 	if (screen->stop.alone)
 		return (struct round_look){ "STOPPED without its core", ROLE_STOPPED };
+	if (screen->ended)
+		return (struct round_look){ "INTERRUPTED", ROLE_ERROR };
 	if (screen->silent)
 		return (struct round_look){ "NO ANSWER", ROLE_ERROR };
 	if (model->seq == 0 || !screen->live)
@@ -220,7 +230,8 @@ static void draw_header(const struct screen *screen, struct canvas *canvas)
 	int64_t left, elapsed = screen_elapsed_ms(screen);
 	add(&line, ROLE_HEADER, 6, false, "proctor");
 	add(&line, ROLE_HEADER, 1, false, "%.100s", model->name[0] ? model->name : screen->round ? screen->round : "");
-	if (model->started || model->finished)
+	/* Of one that was cut off before its log said when, nobody knows. */
+	if (model->finished || (model->started && (elapsed >= 1000 || !screen->ended)))
 		add(&line, look.role, 0, false, "%.40s %s", look.word, figure_clock(elapsed).text);
 	else
 		add(&line, look.role, 0, false, "%.40s", look.word);
@@ -293,17 +304,48 @@ static void silent_words(const struct screen *screen, char *words, size_t size)
 		snprintf(words, size, "%s does not answer. What is shown is as it was when it last did.", core);
 }
 
+/* It stands still: that, and its keys, are said whatever else there is to say. */
+static bool frozen_words(const struct screen *screen, char *words, size_t size, enum role *ret_role, const char **ret_keys)
+{
+	const struct pr_model *model = screen->model;
+	if (!model->frozen || !screen->live || screen->silent || model->finished || model->stopping)
+		return false;
+	*ret_role = ROLE_FROZEN;
+	*ret_keys = screen->control ? "p thaw   S stop the round" : "";
+	if (screen->stop.figures)
+		stopkey_frozen(&screen->stop, words, size);
+	else
+		snprintf(words, size, "FROZEN: nothing runs until it is thawed.");
+	return true;
+}
+
+/* A notice before what stands there in any case. */
+static void with_notice(const struct screen *screen, char *words, size_t size)
+{
+	char both[2048];
+	if (!screen->notice[0])
+		return;
+	snprintf(both, sizeof both, "%s   %s", screen->notice, words);
+	snprintf(words, size, "%s", both);
+}
+
 /* What is most urgent, and the keys for it; no words: the counts. */
 static void message_words(const struct screen *screen, char *words, size_t size, enum role *ret_role, const char **ret_keys)
 {
 	const struct pr_model *model = screen->model;
 	const char *round = screen->round ? screen->round : model->round;
 	stopkey_words(&screen->stop, model, round, words, size, ret_role, ret_keys);
-	if (words[0])
+	if (words[0] && screen->stop.stage != STOP_FROZEN)
 		return;
+	if (words[0] || frozen_words(screen, words, size, ret_role, ret_keys)) {
+		with_notice(screen, words, size);
+		return;
+	}
 	*ret_role = ROLE_NOTICE;
 	if (screen->notice[0]) {
 		snprintf(words, size, "%s", screen->notice);
+	} else if (screen->fault[0] && !screen->silent && !screen_at_gate(screen)) {
+		snprintf(words, size, "%s", screen->fault);
 	} else if (model->finished) {
 		return;
 	} else if (screen->ended) {
@@ -317,10 +359,6 @@ static void message_words(const struct screen *screen, char *words, size_t size,
 		*ret_role = ROLE_HELD;
 		gate_words(screen, words, size);
 		*ret_keys = screen->control ? "y start   S stop   d leave it waiting" : "proctor start opens it   d leave it waiting";
-	} else if (model->frozen && screen->live) {
-		*ret_role = ROLE_FROZEN;
-		snprintf(words, size, "FROZEN: nothing runs until it is thawed.");
-		*ret_keys = screen->control ? "p thaw   S stop the round" : "";
 	} else if (model->held) {
 		*ret_role = ROLE_HELD;
 		snprintf(words, size, "HELD: %s", model->held_why);
@@ -352,6 +390,11 @@ static void draw_counts(const struct screen *screen, struct canvas *canvas)
 	draw_segments(canvas, screen->layout.areas[AREA_MESSAGE], &line);
 }
 
+static bool is_fault(const struct screen *screen, const char *words)
+{
+	return screen->fault[0] && strcmp(words, screen->fault) == 0;
+}
+
 /* Words, then keys; the keys first where both would not fit. Returns the rows. */
 static int whole_message(const struct screen *screen, int columns, enum pr_charset charset, char *text, size_t size, enum role *ret_role)
 {
@@ -360,6 +403,9 @@ static int whole_message(const struct screen *screen, int columns, enum pr_chars
 	struct rect rect = { 0, 0, columns > 3 ? columns - 2 : 1, CANVAS_ROWS_MAX };
 	message_words(screen, words, sizeof words, ret_role, &keys);
 	snprintf(text, size, "%s%s%s", words, keys[0] ? "   " : "", keys);
+	/* Where there is little room, a fault of a file takes one row. */
+	if (columns < FAULT_COLUMNS && is_fault(screen, words))
+		return 1;
 	int rows = words[0] ? canvas_wrap(NULL, charset, rect, *ret_role, text) : 0;
 	if (rows > LAYOUT_MESSAGE_ROWS && keys[0])
 		snprintf(text, size, "%s   %s", keys, words);
@@ -392,13 +438,22 @@ static int message_rows(const struct screen *screen, int columns, enum pr_charse
 	return rows > 0 ? rows : 1;
 }
 
+static bool shows_fault(const struct screen *screen)
+{
+	char words[2048];
+	enum role role;
+	const char *keys;
+	message_words(screen, words, sizeof words, &role, &keys);
+	return is_fault(screen, words);
+}
+
 /* What a key does now, in a word; NULL: not worth one. */
 static const char *footer_word(const struct screen *screen, enum verb verb)
 {
 	const struct key *key = &key_table[verb];
 	bool over = screen->model->finished || screen->ended;
 	if (verb == VERB_ESCAPE)
-		return screen->view != VIEW_TASKS && screen->stop.stage == STOP_NONE ? "back" : NULL;
+		return screen->view != VIEW_TASKS && (screen->stop.stage == STOP_NONE || stopkey_is_proven(&screen->stop)) ? "back" : NULL;
 	if (verb == VERB_FREEZE && screen->model->frozen)
 		return "thaw";
 	if (verb == VERB_DETACH && over)
@@ -411,6 +466,8 @@ static bool offered(const struct screen *screen, enum verb verb)
 	const struct key *key = &key_table[verb];
 	const struct pr_model *model = screen->model;
 	if (!(key->scope & screen_scope(screen)))
+		return false;
+	if (key->steers && stopkey_is_proven(&screen->stop))
 		return false;
 	return !key->steers || (screen->control && !model->finished && (screen->live || verb == VERB_STOP) && !screen->ended);
 }
@@ -466,13 +523,21 @@ static void draw_summary(const struct screen *screen, struct canvas *canvas)
 		 (unsigned)judged(&model->counts), (unsigned)model->counts.tasks, model->name);
 	snprintf(text, sizeof text, "%s%s%s", keys, keys[0] ? "  " : "", words);
 	/* How it stands comes first where there is a row for it beside the rest. */
-	bool both = rect.rows > (role == ROLE_ALERT ? 2 : 1);
+	bool both = rect.rows > (role == ROLE_ALERT ? 2 : 1), fault = is_fault(screen, words);
 	if (!text[0] || both) {
 		struct pen pen = pen_at(canvas, rect, 0, look.role);
 		pen_text(&pen, state, 0);
 		rect.y++;
 		rect.rows--;
 	}
+	/* The keys that begin everything, where nothing more urgent needs the row. */
+	if (rect.rows > (text[0] ? 1 : 0) && screen->view != VIEW_HELP && (fault || !text[0])) {
+		struct pen pen = pen_at(canvas, rect, rect.rows - 1, ROLE_KEY);
+		pen_text(&pen, offered(screen, VERB_STOP) ? "S stop  ? keys" : "? keys", 0);
+		rect.rows--;
+	}
+	if (fault && rect.rows > 1)
+		rect.rows = 1;
 	if (text[0] && rect.rows > 0) {
 		if (role == ROLE_ALERT || role == ROLE_PROOF)
 			canvas_role(canvas, rect, role);
@@ -495,6 +560,7 @@ int screen_draw(struct screen *screen, int columns, int rows, enum pr_charset ch
 		wants.metered |= model->tasks[i].reserved_usd_micro > 0 || model->tasks[i].spend_usd_micro > 0;
 	}
 	wants.message_rows = message_rows(screen, canvas->columns, charset);
+	screen->fault_seen = shows_fault(screen);
 	layout_of(canvas->columns, canvas->rows, &wants, &screen->layout);
 	screen->page = screen->layout.areas[AREA_BODY].rows;
 	if (layout_has(&screen->layout, AREA_SUMMARY)) {

@@ -44,7 +44,12 @@ struct screen {
 	int scroll[VIEW_COUNT];		/* the first line shown */
 	bool follow[VIEW_COUNT];	/* the end stays in sight, until the owner moves up */
 	int page;			/* rows of the body when last drawn */
-	char notice[1024];		/* a word to the owner; empty: none */
+	/*
+	 * Words to the owner; empty: none. A notice answers a key, or tells what became of it: the next key ends it, and so
+	 * does a turn of the round by whomever. A fault of the owner's own files waits until it has been seen.
+	 */
+	char notice[1024], fault[1100];
+	bool fault_seen;		/* when last drawn */
 	struct rows rows;		/* as last drawn */
 	struct layout layout;
 };
@@ -68,6 +73,8 @@ bool screen_at_gate(const struct screen *screen);
 /* What ran does not run any more, and no verdict tells of it: the core is dead, or was passed over by the stop key. */
 bool screen_cut_off(const struct screen *screen);
 enum stop_core screen_core(const struct screen *screen);
+/* A key was pressed: what stands there was read. */
+void screen_read(struct screen *screen);
 void screen_notice(struct screen *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* How a task's state looks; the word stands wherever the colour does. */

@@ -37,7 +37,8 @@ static int send_verb(struct steer *steer, enum pr_verb verb, const char *task)
 	struct pr_error error = { 0 };
 	struct asked *asked = asked_at(steer, 0);
 	int r = 0;
-	if (asked->id[0])
+	/* A stop takes the oldest one's place: it always goes out. */
+	if (asked->id[0] && (verb != PR_VERB_STOP || task))
 		r = pr_error_set(&error, EBUSY, "%d commands wait for their answers", STEER_ASKED);
 	if (r >= 0) {
 		*asked = (struct asked){ .verb = verb, .at_ns = clock_mono_ns() };
@@ -62,7 +63,8 @@ void steer_reached(struct steer *steer)
 		if (asked_at(steer, n)->id[0])
 			(void)send_asked(steer, asked_at(steer, n), &error);
 	/* It was passed over, and knows nothing of it. */
-	if (steer->screen->stop.alone && !steer->screen->model->finished && !steer->screen->ended)
+	const struct stopkey *stop = &steer->screen->stop;
+	if (stop->stage == STOP_STOPPED && stop->silent && !steer->screen->model->stopping && !steer->screen->model->finished)
 		(void)send_verb(steer, PR_VERB_STOP, NULL);
 }
 
@@ -138,6 +140,8 @@ static void act(struct steer *steer, enum stop_action action)
 int steer_stop_round(struct steer *steer)
 {
 	struct stopkey *stop = &steer->screen->stop;
+	if (stopkey_is_proven(stop))
+		return 0;
 	*stop = (struct stopkey)STOPKEY_INIT;
 	stop->stage = STOP_FROZEN;
 	act(steer, stopkey_press(stop, steer->screen->model, screen_core(steer->screen), clock_mono_ns()));
@@ -218,6 +222,8 @@ bool steer_verb(struct steer *steer, enum verb verb)
 		screen_notice(screen, "The round is over.");
 	else if (screen->ended)
 		screen_notice(screen, "The core is gone, and with it all that it ran.");
+	else if (stopkey_is_proven(&screen->stop))
+		return true;	/* the proof stands on the screen */
 	else if (!screen->live && verb != VERB_STOP)
 		screen_notice(screen, "Not sent: the core does not answer. S stops the round without it.");
 	else
@@ -243,7 +249,8 @@ static void escape_at_tasks(struct steer *steer)
 bool steer_escape(struct steer *steer)
 {
 	struct screen *screen = steer->screen;
-	if (screen->stop.stage == STOP_NONE && screen->view != VIEW_TASKS)
+	bool nothing = screen->stop.stage == STOP_NONE || stopkey_is_proven(&screen->stop);
+	if (nothing && screen->view != VIEW_TASKS)
 		return false;
 	if (screen->stop.stage == STOP_NONE)
 		escape_at_tasks(steer);
@@ -287,11 +294,17 @@ static void take_control(struct steer *steer, struct json_object *event)
 			      (long long)member_int(event, "killed"), (long long)member_int(event, "remaining"));
 }
 
-void steer_message(struct steer *steer, const struct pr_message *message)
+void steer_turned(struct steer *steer)
+{
+	steer->screen->notice[0] = '\0';
+	steer->unconfirmed = VERB_NONE;
+}
+
+void steer_message(struct steer *steer, const struct pr_message *message, bool news)
 {
 	if (message->type == PR_MESSAGE_ANSWER)
 		take_answer(steer, message);
-	else if (message->event == PR_EVENT_CONTROL)
+	else if (message->event == PR_EVENT_CONTROL && news)
 		take_control(steer, message->object);
 }
 

@@ -39,7 +39,10 @@ void steer_release(struct steer *steer);
 bool steer_verb(struct steer *steer, enum verb verb);
 /* Esc: false where nothing of the round's waited for it. */
 bool steer_escape(struct steer *steer);
-void steer_message(struct steer *steer, const struct pr_message *message);	/* answers, control events */
+/* Answers, and control events; `news` where the event is none of the round's past. */
+void steer_message(struct steer *steer, const struct pr_message *message, bool news);
+/* The round took a turn, or its core came or went: what was said of it before is over, and so is what was asked. */
+void steer_turned(struct steer *steer);
 bool steer_waits(const struct steer *steer);	/* for an answer */
 /* Time has passed, or the core came or went. True: something else is to be shown. */
 bool steer_tick(struct steer *steer);

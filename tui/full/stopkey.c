@@ -13,7 +13,40 @@ static void enter(struct stopkey *key, enum stop_stage stage, int64_t now_ns)
 {
 	key->stage = stage;
 	key->asked_ns = now_ns;
+	key->due_ns = stage == STOP_FREEZING ? now_ns + STOPKEY_FREEZE_NS : stage == STOP_STOPPING ? now_ns + STOPKEY_STOP_NS : 0;
 	key->figures = false;
+}
+
+bool stopkey_is_proven(const struct stopkey *key)
+{
+	return key->stage == STOP_STOPPED && key->remaining == 0;
+}
+
+void stopkey_resumed(struct stopkey *key)
+{
+	if (key->stage == STOP_STOPPED || key->stage == STOP_FAILED)
+		*key = (struct stopkey)STOPKEY_INIT;
+}
+
+/* What stands still already: only the question is left, and its figures stay. */
+static void ask(struct stopkey *key, bool live, int64_t now_ns)
+{
+	struct stopkey before = *key;
+	*key = (struct stopkey)STOPKEY_INIT;
+	if (before.stage == STOP_NONE && before.figures)
+		*key = before;
+	key->stage = STOP_FROZEN;
+	key->asked_ns = now_ns;
+	key->silent = !live;
+	key->sent = live;
+}
+
+/* The second S: a core that has not answered the first one has what is left of its time. */
+static void stop(struct stopkey *key, int64_t now_ns)
+{
+	int64_t due = key->stage == STOP_FREEZING ? key->due_ns : now_ns + STOPKEY_STOP_NS;
+	enter(key, STOP_STOPPING, now_ns);
+	key->due_ns = due;
 }
 
 enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model, enum stop_core core, int64_t now_ns)
@@ -23,14 +56,16 @@ enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model
 	case STOP_NONE:
 	case STOP_STOPPED:
 	case STOP_FAILED:
-		if (model->finished && key->stage != STOP_FAILED)
+		if (stopkey_is_proven(key) || (model->finished && key->stage != STOP_FAILED))
 			return STOP_DO_NOTHING;
+		if (model->frozen || !live) {
+			ask(key, live, now_ns);
+			return STOP_DO_NOTHING;
+		}
 		*key = (struct stopkey)STOPKEY_INIT;
-		/* It stands still already: only the question is left. */
-		enter(key, model->frozen || !live ? STOP_FROZEN : STOP_FREEZING, now_ns);
-		key->silent = !live;
-		key->sent = live;
-		return key->stage == STOP_FREEZING ? STOP_DO_FREEZE : STOP_DO_NOTHING;
+		enter(key, STOP_FREEZING, now_ns);
+		key->sent = true;
+		return STOP_DO_FREEZE;
 	case STOP_FREEZING:
 	case STOP_FROZEN:
 		if (!live || key->silent) {
@@ -38,7 +73,7 @@ enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model
 			enter(key, STOP_BY_WORKER, now_ns);
 			return STOP_DO_WORKER;
 		}
-		enter(key, STOP_STOPPING, now_ns);
+		stop(key, now_ns);
 		return STOP_DO_STOP;
 	case STOP_STOPPING:
 		/* Pressed again: no more patience with the core. The same kill twice does no harm. */
@@ -54,7 +89,7 @@ enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model
 enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, enum stop_core core)
 {
 	bool thaws = key->stage == STOP_FREEZING || key->stage == STOP_FROZEN;
-	if (thaws || key->stage == STOP_STOPPED || key->stage == STOP_FAILED)
+	if (thaws || (key->stage == STOP_STOPPED && !stopkey_is_proven(key)) || key->stage == STOP_FAILED)
 		*key = (struct stopkey)STOPKEY_INIT;
 	return thaws && core == STOP_CORE_THERE && !model->finished ? STOP_DO_THAW : STOP_DO_NOTHING;
 }
@@ -62,6 +97,8 @@ enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *mode
 enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, enum stop_core core, int64_t now_ns)
 {
 	bool late = now_ns >= stopkey_due_ns(key), live = core == STOP_CORE_THERE;
+	if (core == STOP_CORE_DEAD)
+		key->core = 0;
 	switch (key->stage) {
 	case STOP_FREEZING:
 		if (core == STOP_CORE_DEAD || model->finished) {
@@ -119,19 +156,44 @@ static void take(struct stopkey *key, struct json_object *figures)
 	key->removed = member_int(figures, "removed");
 }
 
-void stopkey_figures(struct stopkey *key, const char *verb, bool answer, struct json_object *figures)
+static void freeze_told(struct stopkey *key, bool answer, struct json_object *figures)
 {
 	bool told = member_is_number(figures, "ms"), waits = key->stage == STOP_FREEZING || (key->stage == STOP_FROZEN && key->silent);
-	if (strcmp(verb, "freeze") == 0 && waits && (answer || told)) {
+	if (waits && (answer || told)) {
 		key->stage = STOP_FROZEN;
 		key->silent = false;
-		if (told)
-			take(key, figures);
-	} else if (strcmp(verb, "stop") == 0 && told && !jsonc_text(figures, "task") &&
-		   (key->stage == STOP_STOPPING || key->stage == STOP_STOPPED) && !key->figures) {
-		key->stage = STOP_STOPPED;
-		take(key, figures);
+	} else if (key->stage == STOP_NONE) {
+		key->figures = false;
+	} else if (key->stage == STOP_STOPPING) {
+		/* It is there after all, and may take its time. */
+		key->due_ns = key->asked_ns + STOPKEY_STOP_NS;
+		return;
+	} else if (key->stage != STOP_FROZEN || key->figures) {
+		return;
 	}
+	if (told)
+		take(key, figures);
+}
+
+/* Whoever asked for it. A proof that is there stays; the worker's is the one that is waited for. */
+static void stop_told(struct stopkey *key, struct json_object *figures)
+{
+	if (!member_is_number(figures, "ms") || key->stage == STOP_BY_WORKER || (key->stage == STOP_STOPPED && key->figures))
+		return;
+	key->stage = STOP_STOPPED;
+	take(key, figures);
+}
+
+void stopkey_figures(struct stopkey *key, const char *verb, bool answer, struct json_object *figures)
+{
+	if (jsonc_text(figures, "task"))
+		return;
+	if (strcmp(verb, "freeze") == 0)
+		freeze_told(key, answer, figures);
+	else if (strcmp(verb, "stop") == 0)
+		stop_told(key, figures);
+	else if (strcmp(verb, "thaw") == 0 && key->stage == STOP_NONE)
+		key->figures = false;
 }
 
 void stopkey_refused(struct stopkey *key, const char *verb, const char *message)
@@ -165,9 +227,7 @@ void stopkey_heard(struct stopkey *key)
 
 int64_t stopkey_due_ns(const struct stopkey *key)
 {
-	if (key->stage == STOP_FREEZING)
-		return key->asked_ns + STOPKEY_FREEZE_NS;
-	return key->stage == STOP_STOPPING ? key->asked_ns + STOPKEY_STOP_NS : 0;
+	return key->stage == STOP_FREEZING || key->stage == STOP_STOPPING ? key->due_ns : 0;
 }
 
 struct words {
@@ -220,6 +280,11 @@ static void stopped(const struct stopkey *key, const struct pr_model *model, con
 	    (unsigned)(model->counts.done - model->counts.stopped), (unsigned)model->counts.tasks, round);
 	if (key->alone && key->core)
 		say(words, ". Its core (pid %" PRId64 ") is still there; kill -9 ends it", key->core);
+}
+
+void stopkey_frozen(const struct stopkey *key, char *ret_words, size_t size)
+{
+	frozen(key, &(struct words){ ret_words, size, 0 });
 }
 
 void stopkey_words(const struct stopkey *key, const struct pr_model *model, const char *round, char *ret_words, size_t size,

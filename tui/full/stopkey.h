@@ -6,6 +6,9 @@
  *       ^             |   (silence)------^  |            |  (silence, or no core)
  *       +----Esc------+---------------------+            +--> by the worker --> stopped, or failed
  *       +-- thawed by another, core gone ---+
+ *
+ * Stopped is the end of it: no key leads away from a proof that nothing remains. Another's stop leads there too, and
+ * another's freeze leaves its figures.
  */
 #ifndef TUI_FULL_STOPKEY_H
 #define TUI_FULL_STOPKEY_H
@@ -17,8 +20,8 @@
 
 #include <proctor/model.h>
 
-#define STOPKEY_FREEZE_NS (2 * INT64_C(1000000000))	/* silence after which the core is said not to answer */
-#define STOPKEY_STOP_NS (10 * INT64_C(1000000000))	/* as the stop command has it: a stop can rightly take long */
+#define STOPKEY_FREEZE_NS (2 * INT64_C(1000000000))	/* silence after which the core is said not to answer; since the first S */
+#define STOPKEY_STOP_NS (10 * INT64_C(1000000000))	/* of a core that answered; as the stop command has it: a stop can rightly take long */
 
 struct json_object;
 
@@ -42,10 +45,11 @@ enum stop_stage {
 struct stopkey {
 	enum stop_stage stage;
 	int64_t asked_ns;
+	int64_t due_ns;		/* when patience with the core ends; of STOP_FREEZING and STOP_STOPPING */
 	bool silent;		/* the core did not answer in time, or there is none */
 	bool sent;		/* a freeze of ours is on its way, or was answered */
 	bool alone;		/* stopped without the core, which has said nothing since */
-	bool figures;		/* of freeze or stop, below */
+	bool figures;		/* of freeze or stop, below; of STOP_NONE: of a freeze by another */
 	double ms;
 	int64_t processes, runs, killed, remaining, removed;
 	int64_t core;		/* pid of a core that was still there after a stop without it; told while `alone` */
@@ -61,6 +65,10 @@ enum stop_action stopkey_press(struct stopkey *key, const struct pr_model *model
 enum stop_action stopkey_escape(struct stopkey *key, const struct pr_model *model, enum stop_core core);
 /* Time has passed, the model changed, or the core came or went. */
 enum stop_action stopkey_tick(struct stopkey *key, const struct pr_model *model, enum stop_core core, int64_t now_ns);
+/* It is stopped, nothing remains, and the proof stands. */
+bool stopkey_is_proven(const struct stopkey *key);
+/* The round goes on by a resume: what was proven is over. */
+void stopkey_resumed(struct stopkey *key);
 /* The core has said something, whatever it was. */
 void stopkey_heard(struct stopkey *key);
 /* An answer of the core to a freeze or stop of ours, or a control event of the log: a first one without figures, then one with. */
@@ -71,6 +79,9 @@ void stopkey_worker_done(struct stopkey *key, int exit_code, struct json_object 
 
 /* When stopkey_tick() is worth a call, monotonic; 0: never. */
 int64_t stopkey_due_ns(const struct stopkey *key);
+
+/* "FROZEN", with the figures where they are known. */
+void stopkey_frozen(const struct stopkey *key, char *ret_words, size_t size);
 
 /*
  * What is shown, its role, and the keys that go with it (a constant, may be empty). Empty words: nothing. `round` is its

@@ -200,7 +200,9 @@ static int compose_begin(struct terminal *term, struct pr_error *error)
 	typeahead(-1);
 	leaveok(stdscr, TRUE);
 	curs_set(0);
-	term->colours = has_colors() && start_color() == OK && COLORS >= 8;
+	/* Where none are wanted, curses is not told of any: it would set them back at the end. */
+	const char *no_color = getenv("NO_COLOR");
+	term->colours = !(no_color && no_color[0]) && has_colors() && start_color() == OK && COLORS >= 8;
 	term->default_colours = term->colours && use_default_colors() == OK;
 	return 0;
 }
@@ -244,7 +246,8 @@ static void prepare_farewell(struct terminal *term)
 	farewell.before = term->before;
 	farewell.length = 0;
 	add_capability(exit_attribute_mode);
-	add_capability(orig_pair);
+	if (term->colours)
+		add_capability(orig_pair);
 	add_capability(cursor_normal);
 	if (exit_ca_mode) {
 		add_capability(exit_ca_mode);
@@ -405,8 +408,7 @@ static short pair_of(int role)
 
 enum theme_depth term_depth(const struct terminal *term)
 {
-	const char *no_color = getenv("NO_COLOR");
-	if (!term->colours || (no_color && no_color[0]))
+	if (!term->colours)
 		return THEME_MONO;
 	return COLORS >= 256 ? THEME_256 : THEME_16;
 }
