@@ -22,7 +22,7 @@
 /* What was there when it was killed. A live worker removes what is empty at the same time. */
 struct stopped {
 	unsigned killed, remaining, removed;
-	struct buffer names;	/* of the leaves, each with its NUL */
+	struct buffer names;	/* of the leaves: a mark, the name, NUL */
 	unsigned leaves;
 };
 
@@ -54,11 +54,14 @@ static int open_parent(const char *directory, int *ret_fd, struct pr_error *erro
 	return r;
 }
 
+#define OF_A_RUN 'r'		/* something was in it beside its init */
+#define PREPARED 'p'		/* a boundary that waited for a run; nothing that the owner asks about */
+
 static bool is_known(const struct stopped *stopped, const char *name)
 {
 	const char *at = stopped->names.data;
 	for (unsigned i = 0; i < stopped->leaves; i++, at += strlen(at) + 1)
-		if (strcmp(at, name) == 0)
+		if (strcmp(at + 1, name) == 0)
 			return true;
 	return false;
 }
@@ -68,11 +71,13 @@ static void kill_leaf(int parent, const char *name, struct stopped *stopped)
 	_cleanup_close_ int leaf = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (leaf < 0)
 		return;
-	if (!is_known(stopped, name) && stopped->leaves < LEAVES_MAX && buffer_add(&stopped->names, name, strlen(name) + 1) >= 0) {
+	if (!is_known(stopped, name) && stopped->leaves < LEAVES_MAX) {
 		/* The init of each run is ours, and is not counted. */
 		unsigned processes = cgroup_count(leaf);
 		stopped->killed += processes > 0 ? processes - 1 : 0;
-		stopped->leaves++;
+		if (buffer_printf(&stopped->names, "%c%s", processes > 1 ? OF_A_RUN : PREPARED, name) >= 0 &&
+		    buffer_add_byte(&stopped->names, '\0') >= 0)
+			stopped->leaves++;
 	}
 	boundary_kill(leaf);
 }
@@ -104,8 +109,8 @@ static void remove_leaves(int parent, struct stopped *stopped)
 	const char *name = stopped->names.data;
 	for (unsigned i = 0; i < stopped->leaves; i++, name += strlen(name) + 1) {
 		unsigned nested;
-		if (cgroup_remove(parent, name, &nested) == 0)
-			stopped->removed++;
+		if (cgroup_remove(parent, name + 1, &nested) == 0)
+			stopped->removed += name[0] == OF_A_RUN;
 	}
 }
 

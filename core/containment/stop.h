@@ -7,7 +7,7 @@
 /*
  * Stops the round whose directory this is: reads the cgroup's path from its boundary.json, freezes the round's
  * parent, kills leaf by leaf, waits until it is empty, and prints {"killed", "remaining", "removed", "ms"}.
- * A leaf that is gone afterwards counts as removed, also where a live worker removed it. A round without a cgroup is
+ * A run's leaf that is gone afterwards counts as removed, also where a live worker removed it. A round without a cgroup is
  * stopped already: zeros.
  */
 int stop_round(const char *directory, struct pr_error *error);
