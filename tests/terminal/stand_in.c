@@ -182,6 +182,7 @@ static void command(struct stand_in_core *core, struct client *client, const str
 	} else if (message->verb == PR_VERB_STOP) {
 		stand_in_eventf(core, "{\"type\":\"control\",\"verb\":\"stop\",\"who\":{\"uid\":0,\"pid\":1},\"task\":\"%s\",\"ms\":1.2,"
 				"\"killed\":4,\"remaining\":0,\"removed\":true}", message->task);
+		more = json_tokener_parse("{\"ms\":1.2,\"killed\":4,\"remaining\":0,\"removed\":1}");
 	}
 	if (pr_wire_answer_ok(message->id, more, &line, &length) >= 0)
 		say(client, line, length);

@@ -83,7 +83,7 @@ static bool will_be_frozen(const struct steer *steer)
 static bool is_newest(const struct steer *steer, const struct asked *asked)
 {
 	for (unsigned n = STEER_ASKED; n-- > 0;)
-		if (asked_at(steer, n)->at_ns && asked_at(steer, n)->verb == asked->verb)
+		if (asked_at(steer, n)->at_ns && asked_at(steer, n)->verb == asked->verb && strcmp(asked_at(steer, n)->task, asked->task) == 0)
 			return asked_at(steer, n) == asked;
 	return false;
 }
@@ -267,13 +267,14 @@ static void take_answer(struct steer *steer, const struct pr_message *message)
 		if (strcmp(steer->asked[i].id, message->id) != 0)
 			continue;
 		const char *verb = pr_verb_name(steer->asked[i].verb);
+		bool of_task = steer->asked[i].task[0];
 		steer->asked[i].id[0] = '\0';
 		/* Of two that are under way, the answer to the later one is what is waited for. */
 		if (!is_newest(steer, &steer->asked[i]) && message->ok)
 			return;
-		if (message->ok)
+		if (message->ok && !of_task)
 			stopkey_figures(&steer->screen->stop, verb, true, message->object);
-		else
+		else if (!of_task)
 			stopkey_refused(&steer->screen->stop, verb, message->message);
 		if (!message->ok)
 			screen_notice(steer->screen, "%s is refused: %s", verb, message->message);
