@@ -205,9 +205,17 @@ static int left_ms(int64_t end)
 	return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
 }
 
+/* A guest without KVM is many times slower: PROCTOR_TEST_PATIENCE=N takes N times as long. */
+static int64_t patience(void)
+{
+	const char *text = getenv("PROCTOR_TEST_PATIENCE");
+	int64_t times = text ? atoll(text) : 1;
+	return times > 0 && times <= 100 ? times : 1;
+}
+
 struct json_object *worker_await(struct worker *worker, const char *name, int run, int timeout_ms)
 {
-	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
+	int64_t end = clock_mono_ns() + patience() * timeout_ms * NS_PER_MS;
 	for (;;) {
 		struct json_object *event = take_event(worker, name, run);
 		if (event)
@@ -240,7 +248,7 @@ struct worker *worker_start(const struct worker_start *how)
 	worker->last_event = &worker->events;
 	io_set_nonblocking(worker->socket, true);
 
-	int64_t end = clock_mono_ns() + (how->ready_ms ? how->ready_ms : DEFAULT_READY_MS) * NS_PER_MS;
+	int64_t end = clock_mono_ns() + patience() * (how->ready_ms ? how->ready_ms : DEFAULT_READY_MS) * NS_PER_MS;
 	for (;;) {
 		worker->ready = take_event(worker, "ready", 0);
 		worker->refused = worker->ready ? NULL : take_event(worker, "refused", 0);
@@ -278,7 +286,7 @@ int worker_close(struct worker *worker, int timeout_ms)
 		worker->socket = -1;
 		worker->gone = true;
 	}
-	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
+	int64_t end = clock_mono_ns() + patience() * timeout_ms * NS_PER_MS;
 	for (;;) {
 		reap(worker, WNOHANG);
 		if (worker->reaped)
@@ -512,7 +520,7 @@ const struct run_result *worker_finish(struct worker *worker, int number, int ti
 	run->result.output = &run->texts[0];
 	run->result.error_output = &run->texts[1];
 
-	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
+	int64_t end = clock_mono_ns() + patience() * timeout_ms * NS_PER_MS;
 	while (!run->result.closed) {
 		struct json_object *event = take_event(worker, "closed", number);
 		struct json_object *failed = event ? NULL : take_event(worker, "failed", number);
@@ -533,7 +541,7 @@ const struct run_result *worker_finish(struct worker *worker, int number, int ti
 
 bool worker_await_output(struct worker *worker, int number, const char *text, int timeout_ms)
 {
-	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
+	int64_t end = clock_mono_ns() + patience() * timeout_ms * NS_PER_MS;
 	for (;;) {
 		struct run *run = find_run(worker, number);
 		if (!run)
