@@ -94,13 +94,14 @@ static int keep_privileges(uint64_t keep)
 
 /*
  * The ids are the run's own, so that the kernel's count for a user is the run's too: a second layer, and the only
- * one where no pids controller was delegated. One more than the cgroup lets in, which records what it refuses.
+ * one where no pids controller was delegated. One more than the cgroup lets in, which records what it refuses. A
+ * shared id is the owner's, all of whose processes would count: none then.
  */
-static int limit_processes(uint64_t processes)
+static int limit_processes(uint64_t processes, uid_t candidate)
 {
 	struct rlimit limit = { processes + 1, processes + 1 };
 	struct rlimit now;
-	if (processes == 0 || !guard_holds(GUARD_PIDS_LIMIT))
+	if (processes == 0 || candidate == CANDIDATE_ID_SHARED || !guard_holds(GUARD_PIDS_LIMIT))
 		return 0;
 	if (syscall(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &now) < 0)
 		return -errno;
@@ -115,11 +116,11 @@ static int become_run(struct child *child, const char **stage)
 	int keep = -1;
 
 	*stage = "ids";
-	int r = ids_enter();
+	int r = ids_enter(birth->candidate);
 	if (r < 0)
 		return r;
 	*stage = "process limit";
-	r = limit_processes(birth->processes);
+	r = limit_processes(birth->processes, birth->candidate);
 	if (r < 0)
 		return r;
 	/* After setresuid, which clears it; exec keeps it (prctl(2)). */
@@ -165,7 +166,7 @@ static int become_collector(struct child *child, const char **stage)
 	if (setns(birth->user_namespace, CLONE_NEWUSER) < 0)
 		return -errno;
 	*stage = "ids";
-	r = ids_enter();
+	r = ids_enter(birth->candidate);
 	if (r < 0)
 		return r;
 	*stage = "pdeathsig";
@@ -343,7 +344,7 @@ static int prepare_child(struct birth *birth, struct pr_error *error)
 	if (birth->kind == BIRTH_COLLECTOR)
 		return 0;
 	birth->stage = "ids";
-	int r = ids_map(birth->pid, birth->ids, error);
+	int r = ids_map(birth->pid, birth->ids, birth->candidate, error);
 	if (r < 0)
 		return r;
 	birth->kept_namespace = open_namespace(birth->pid, "user");

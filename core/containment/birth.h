@@ -40,6 +40,7 @@ struct birth {
 	enum birth_kind kind;
 	const struct cgroup_leaf *leaf;
 	uid_t ids;			/* the run's pair (BIRTH_RUN) */
+	uid_t candidate;		/* CANDIDATE_ID or CANDIDATE_ID_SHARED */
 	uint64_t processes;		/* of each of the pair, whatever the cgroup says (BIRTH_RUN); 0 is no limit */
 	int user_namespace;		/* the run's, to collect from (BIRTH_COLLECTOR) */
 	struct mounts_plan mounts;

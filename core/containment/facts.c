@@ -61,6 +61,11 @@ struct json_object *facts_containment(const struct worker *worker, unsigned rema
 		certifiable = false;
 		json_object_array_add(reasons, json_object_new_string("processes outlived the boundary"));
 	}
+	if (worker->own_ids) {
+		certifiable = false;
+		json_object_array_add(reasons, json_object_new_string("ids: init and candidate share the owner's own id, and the owner's "
+								      "supplementary groups were kept"));
+	}
 	json_object_object_add(record, "certifiable", json_object_new_boolean(certifiable));
 	json_object_object_add(record, "uncertifiable_reasons", reasons);
 	return record;
@@ -134,6 +139,10 @@ struct json_object *facts_tried(const struct worker *worker, unsigned swept)
 	for (size_t i = 0; i < AXIS_COUNT; i++) {
 		const struct axis_finding *axis = &worker->axes.of[i];
 		add_check(list, axis_rows[i].check, axis_state((enum axis)i, axis->value, axis->remedy), axis->tried, axis->remedy);
+	}
+	if (worker->own_ids) {
+		snprintf(text, sizeof text, "every run has the owner's own id, as the round allows: %.400s", worker->own_ids);
+		add_check(list, "ids", "warn", text, worker->own_ids_remedy);
 	}
 	if (worker->landlock_abi == 0)
 		add_landlock(list);

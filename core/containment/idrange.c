@@ -11,6 +11,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/io.h"
 #include "core/containment/host.h"
+#include "core/containment/layers/layers.h"
 
 #define ROOT_BASE 1900000000u
 #define ROOT_PAIRS 32768u
@@ -101,7 +102,12 @@ int id_range_open(struct id_range *range, unsigned outer_count, struct pr_error 
 	uid_t base = 1;
 	unsigned pairs = outer_count ? outer_count / 2 : ROOT_PAIRS;
 
-	*range = (struct id_range){ .lock = -1 };
+	*range = (struct id_range){ .lock = -1, .candidate = CANDIDATE_ID };
+	if (outer_count == OUTER_NO_RANGE) {
+		range->pairs = ROOT_PAIRS;
+		range->candidate = CANDIDATE_ID_SHARED;
+		return 0;
+	}
 	if (pairs < PAIRS_LEAST) {
 		pr_error_set(error, ERANGE, "no boundary: a range of %u subordinate ids is too small: a run takes 2, and a worker's dry run %u",
 			     outer_count, 2 * PAIRS_LEAST);
@@ -142,6 +148,10 @@ static int lock_pair(const struct id_range *range, unsigned pair, short type)
 
 int id_range_take(struct id_range *range, uid_t *ret_base, struct pr_error *error)
 {
+	if (!range->held) {
+		*ret_base = 0;
+		return 0;
+	}
 	for (unsigned tried = 0; tried < range->pairs; tried++) {
 		unsigned pair = (range->next + tried) % range->pairs;
 		if (range->held[pair] || lock_pair(range, pair, F_WRLCK) < 0)
@@ -158,7 +168,7 @@ int id_range_take(struct id_range *range, uid_t *ret_base, struct pr_error *erro
 void id_range_give_back(struct id_range *range, uid_t base)
 {
 	unsigned pair = (base - range->base) / 2;
-	if (pair >= range->pairs || !range->held[pair])
+	if (!range->held || pair >= range->pairs || !range->held[pair])
 		return;
 	range->held[pair] = 0;
 	lock_pair(range, pair, F_UNLCK);

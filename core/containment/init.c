@@ -47,6 +47,7 @@ struct command {
 	char **arguments;
 	char **environment;	/* the candidate's, whole */
 	bool subject;		/* there is one at INIT_STREAM */
+	uid_t candidate;	/* its id inside */
 };
 
 static void send_report(const struct report *report)
@@ -115,11 +116,14 @@ static int set_limits(void)
 	return r;
 }
 
-/* The ids, which clears the capabilities (capabilities(7), "Effect of user ID changes"); then by hand, in case it did not. */
-static int enter_candidate_id(void)
+/*
+ * The ids, which clears the capabilities (capabilities(7), "Effect of user ID changes"); then by hand, in case it did not, and
+ * for an id that is shared with us. Supplementary groups are gone but there, where they cannot be (ids.c).
+ */
+static int enter_candidate_id(uid_t id)
 {
-	if (syscall(SYS_setresgid, CANDIDATE_ID, CANDIDATE_ID, CANDIDATE_ID) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
-	    syscall(SYS_setresuid, CANDIDATE_ID, CANDIDATE_ID, CANDIDATE_ID) < 0)
+	if (syscall(SYS_setresgid, id, id, id) < 0 || (id != CANDIDATE_ID_SHARED && syscall(SYS_setgroups, 0, NULL) < 0) ||
+	    syscall(SYS_setresuid, id, id, id) < 0)
 		return -errno;
 	return privileges_limit(0);
 }
@@ -140,23 +144,24 @@ static void die_with_worker(void)
 
 /*
  * What the candidate may not change becomes ours: with the ids of 0 for files the capability to change an owner is
- * there (capabilities(7), "Effect of user ID changes"), with the candidate's it is not.
+ * there (capabilities(7), "Effect of user ID changes"), with the candidate's it is not. Where both are one id it
+ * stays the candidate's.
  */
 static int take_ownership(int fd)
 {
-	setfsuid(0);
+	int candidate = setfsuid(0);
 	int r = fchownat(fd, "", 0, (gid_t)-1, AT_EMPTY_PATH) < 0 ? -errno : 0;
-	setfsuid(CANDIDATE_ID);
+	setfsuid((uid_t)candidate);
 	return r;
 }
 
-static void unpack_subject(void)
+static void unpack_subject(uid_t candidate)
 {
 	const char *step = "opening the workspace";
 	mode_t mask = umask(0);
 	/* With the candidate's file-system ids what is made belongs to it; ours may not even enter. */
-	setfsgid(CANDIDATE_ID);
-	setfsuid(CANDIDATE_ID);
+	setfsgid(candidate);
+	setfsuid(candidate);
 	int workspace = open(WORKSPACE_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int home = open(HOME_PATH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = workspace < 0 || home < 0 ? -errno : 0;
@@ -229,7 +234,7 @@ static int run_command(void *argument)
 	if (r == 0 && guard_holds(GUARD_DESCRIPTORS) && syscall(SYS_close_range, INIT_REPORT + 1, ~0u, 0) < 0)
 		r = -errno;
 	if (r == 0)
-		r = enter_candidate_id();
+		r = enter_candidate_id(child->command->candidate);
 	umask(022);
 	if (r == 0 && (chdir(WORKSPACE_PATH) < 0 || chdir(child->command->directory) < 0))
 		r = -errno;
@@ -344,6 +349,7 @@ static void take_order(struct command *ret_command)
 	ret_command->arguments = take_texts(&texts, order.arguments);
 	ret_command->environment = take_texts(&texts, order.environment);
 	ret_command->subject = count > ORDER_SUBJECT;
+	ret_command->candidate = order.candidate;
 	if (dup2(fds[ORDER_STDOUT], STDOUT_FILENO) < 0 || dup2(fds[ORDER_STDERR], STDERR_FILENO) < 0 ||
 	    (ret_command->subject && fds[ORDER_SUBJECT] != INIT_STREAM && dup2(fds[ORDER_SUBJECT], INIT_STREAM) < 0))
 		give_up(errno, "placing the streams");
@@ -364,7 +370,7 @@ static _Noreturn void run_init(void)
 		give_up(-r, "dropping capabilities");
 	take_order(&command);
 	if (command.subject)
-		unpack_subject();
+		unpack_subject(command.candidate);
 	if (guard_holds(GUARD_DESCRIPTORS))
 		syscall(SYS_close_range, INIT_STREAM, ~0u, 0);
 	pid_t pid = start_command(&command);

@@ -115,7 +115,8 @@ static int explain_unshare(int code, struct pr_error *error)
 			       "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a container: another seccomp profile");
 }
 
-static int enter(const struct subordinate *uids, const struct subordinate *gids, struct pr_error *error)
+/* `*ret_entered` where we are in the namespace, mapped or not. */
+static int enter(const struct subordinate *uids, const struct subordinate *gids, bool *ret_entered, struct pr_error *error)
 {
 	int ready[2], done[2];
 	if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(done, O_CLOEXEC) < 0)
@@ -132,7 +133,7 @@ static int enter(const struct subordinate *uids, const struct subordinate *gids,
 	int r = 0;
 	if (unshare(CLONE_NEWUSER) < 0) {
 		r = explain_unshare(errno, error);
-	} else if (write(ready[1], "r", 1) != 1) {
+	} else if (*ret_entered = true, write(ready[1], "r", 1) != 1) {
 		r = pr_error_errno(error, errno, "asking for the id maps");
 	}
 	close(ready[1]);
@@ -169,36 +170,87 @@ int outer_check(struct pr_error *error)
 			       "proctor-worker with `userns,` (docs/hosts.md)");
 }
 
-int outer_enter(char **argv, struct pr_error *error)
+/* Of one's own ids alone, which every user may (user_namespaces(7)); setgroups is given up for it. */
+static int map_own(uid_t user, gid_t group)
+{
+	char users[32], groups[32];
+	snprintf(users, sizeof users, "0 %u 1\n", (unsigned)user);
+	snprintf(groups, sizeof groups, "0 %u 1\n", (unsigned)group);
+	int r = io_write_file(AT_FDCWD, "/proc/self/uid_map", users);
+	if (r == 0)
+		r = io_write_file(AT_FDCWD, "/proc/self/setgroups", "deny");
+	return r < 0 ? r : io_write_file(AT_FDCWD, "/proc/self/gid_map", groups);
+}
+
+/* `why` is what speaks against a range; what speaks against this is said in `error`, with the remedy of the other. */
+static int enter_own(uid_t user, gid_t group, bool entered, const struct pr_error *why, struct pr_error *error)
+{
+	if (!entered && unshare(CLONE_NEWUSER) < 0)
+		return explain_unshare(errno, error);
+	int r = map_own(user, group);
+	if (r < 0)
+		*error = *why;
+	return r < 0 ? -why->code : 0;
+}
+
+static int execute_anew(char **argv, char *const options[4], struct pr_error *error)
+{
+	size_t count = 0, used = 0;
+	while (argv[count])
+		count++;
+	char **again = calloc(count + 5, sizeof *again);
+	if (!again)
+		return pr_error_errno(error, ENOMEM, "executing the worker anew");
+	again[used++] = argv[0];
+	for (size_t i = 0; i < 4 && options[i]; i++)
+		again[used++] = options[i];
+	for (size_t i = 1; i < count; i++)
+		again[used++] = argv[i];
+	execv("/proc/self/exe", again);
+	int r = pr_error_errno(error, errno, "executing the worker anew");
+	free(again);
+	return r;
+}
+
+/* A weaker way, which must be asked for by name. */
+static void name_own_ids(struct pr_error *error)
+{
+	size_t length = strlen(error->remedy);
+	snprintf(error->remedy + length, sizeof error->remedy - length,
+		 "; or, weaker, \"sandbox\": {\"own_ids\": \"allow\"} in the round file (docs/hosts.md)");
+}
+
+int outer_enter(char **argv, bool allow_own, struct pr_error *error)
 {
 	struct subordinate uids, gids;
+	struct pr_error why = { 0 };
+	char size[32];
+	uid_t user = getuid();
+	gid_t group = getgid();
+	bool found, entered = false;
 	if (geteuid() == 0)
 		return 0;
 	int r = find_range("/etc/subuid", &uids, error);
 	if (r == 0)
 		r = find_range("/etc/subgid", &gids, error);
-	if (r == 0)
-		r = enter(&uids, &gids, error);
+	found = r == 0;
+	if (found)
+		r = enter(&uids, &gids, &entered, error);
+	/* Without user namespaces there is no other way. */
+	if (r < 0 && !allow_own && (!found || entered))
+		name_own_ids(error);
+	if (r < 0 && allow_own && (!found || entered)) {
+		why = *error;
+		*error = (struct pr_error){ 0 };
+		r = enter_own(user, group, entered, &why, error);
+	}
 	if (r < 0)
 		return r;
 	/* An unmapped 0 range would leave us nobody; as 0 of the namespace we hold its capabilities over exec. */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return pr_error_errno(error, errno, "becoming 0 of the outer user namespace");
-	size_t count = 0;
-	while (argv[count])
-		count++;
-	char **again = calloc(count + 3, sizeof *again);
-	char size[32];
-	if (!again)
-		return pr_error_errno(error, ENOMEM, "executing the worker anew");
+	if (why.code != 0)
+		return execute_anew(argv, (char *[4]){ (char *)"--own-ids", why.message, (char *)"--own-ids-remedy", why.remedy }, error);
 	snprintf(size, sizeof size, "%lu", uids.count < gids.count ? uids.count : gids.count);
-	again[0] = argv[0];
-	again[1] = (char *)"--outer";
-	again[2] = size;
-	for (size_t i = 1; i < count; i++)
-		again[i + 2] = argv[i];
-	execv("/proc/self/exe", again);
-	r = pr_error_errno(error, errno, "executing the worker anew");
-	free(again);
-	return r;
+	return execute_anew(argv, (char *[4]){ (char *)"--outer", size }, error);
 }

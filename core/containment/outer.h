@@ -6,14 +6,18 @@
 #ifndef CORE_CONTAINMENT_OUTER_H
 #define CORE_CONTAINMENT_OUTER_H
 
+#include <stdbool.h>
+
 #include <proctor/error.h>
 
 /*
  * As root: 0. As an ordinary user: enters the namespace and executes this program anew with `--outer COUNT`
  * put in front of its arguments (the memory of a program belongs to the user namespace it was executed in,
- * and the maps of its children are only writable from there), so it returns on failure alone.
+ * and the maps of its children are only writable from there), so it returns on failure alone. Where no range is to be had and
+ * `allow_own` is set, the namespace maps the user's own id alone, and what is put in front is `--own-ids WHY
+ * --own-ids-remedy REMEDY`: the words of the refusal that it takes the place of.
  */
-int outer_enter(char **argv, struct pr_error *error);
+int outer_enter(char **argv, bool allow_own, struct pr_error *error);
 
 /* In the namespace: do its capabilities work? Leaves the caller in a mount namespace of its own. */
 int outer_check(struct pr_error *error);

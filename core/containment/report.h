@@ -11,6 +11,7 @@
 struct order {
 	uint32_t arguments, environment;	/* how many of each */
 	uint64_t bytes;				/* of all texts */
+	uint32_t candidate;			/* its id inside (layers.h) */
 };
 
 /* The descriptors beside an order; the subject is left out where there is none. */

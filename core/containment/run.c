@@ -111,14 +111,14 @@ static uint64_t shm_bytes(const struct run_request *request)
 	return memory > 0 && memory < SHM_BYTES ? memory : SHM_BYTES;
 }
 
-static void fill_mounts(const struct run_request *request, struct mounts_plan *plan)
+static void fill_mounts(const struct run_request *request, uid_t candidate, struct mounts_plan *plan)
 {
 	uint64_t inodes = request->workspace_inodes, tmp = tmp_bytes(request);
-	snprintf(plan->workspace, sizeof plan->workspace, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%d,gid=%d",
-		 request->workspace_bytes, inodes, CANDIDATE_ID, CANDIDATE_ID);
+	snprintf(plan->workspace, sizeof plan->workspace, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%u,gid=%u",
+		 request->workspace_bytes, inodes, candidate, candidate);
 	snprintf(plan->tmp, sizeof plan->tmp, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", tmp, inodes);
-	snprintf(plan->home, sizeof plan->home, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%d,gid=%d", tmp, inodes,
-		 CANDIDATE_ID, CANDIDATE_ID);
+	snprintf(plan->home, sizeof plan->home, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=0700,uid=%u,gid=%u", tmp, inodes,
+		 candidate, candidate);
 	snprintf(plan->shm, sizeof plan->shm, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=1777", shm_bytes(request), inodes);
 }
 
@@ -167,7 +167,7 @@ static int add_texts(struct buffer *texts, char *const *strings, uint32_t *count
 static int give_order(const struct worker *worker, struct run *run, const struct run_request *request)
 {
 	_cleanup_buffer_ struct buffer texts = BUFFER_INIT;
-	struct order order = { 0 };
+	struct order order = { .candidate = worker->ids.candidate };
 	int r = buffer_add(&texts, request->directory, strlen(request->directory) + 1);
 	if (r == 0)
 		r = add_texts(&texts, request->argv, &order.arguments);
@@ -207,13 +207,14 @@ static int give_birth(struct worker *worker, const struct run_request *request, 
 
 	struct birth birth = {
 		.kind = request->kind, .leaf = &run->leaf, .ids = run->ids ? run->ids->base : 0,
+		.candidate = worker->ids.candidate,
 		.processes = request->limits.processes,
 		.user_namespace = request->of ? request->of->user_namespace : -1,
 		.landlock_abi = worker->landlock_abi, .filter = &worker->filter, .image = worker->image,
 		.standard = { worker->null, worker->null, worker->null }, .report = report_child,
 		.stream = request->kind == BIRTH_COLLECTOR ? request->stream : -1, .argv = argv, .envp = envp,
 	};
-	fill_mounts(request, &birth.mounts);
+	fill_mounts(request, birth.candidate, &birth.mounts);
 	birth.mounts.whole_host = request->root && strcmp(request->root, ROOT_WHOLE_HOST) == 0;
 	run->trusted = birth.mounts.whole_host;
 	birth.mounts.workspace_fd = request->of ? request->of->workspace : -1;

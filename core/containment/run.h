@@ -48,6 +48,7 @@ struct id_pair {
 struct worker {
 	struct cgroup_tree tree;
 	struct id_range ids;
+	const char *own_ids, *own_ids_remedy;	/* why runs have the owner's id (outer.h), or NULL */
 	struct sock_fprog filter;
 	int landlock_abi;
 	int image;		/* proctor-init, sealed */

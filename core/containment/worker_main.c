@@ -3,6 +3,7 @@
  * what a spawn needs, and when the core's socket closes it ends all that it started.
  *
  *   proctor-worker --serve FD          the core's: FD is one end of a SOCK_SEQPACKET pair
+ *                  [--allow-own-ids]   last, also after --probe: where no id range is to be had, the owner's id for every run
  *   proctor-worker --stop DIRECTORY    stops a round whose core does not answer
  *   proctor-worker --sweep [--dry-run] removes the cgroups of workers that no longer live, and says which (JSON)
  *   proctor-worker --probe [--json]    tries a boundary on this host and says what was shown
@@ -34,7 +35,7 @@
 
 static int usage(FILE *to)
 {
-	fprintf(to, "usage: proctor-worker --serve FD | --stop DIRECTORY | --sweep [--dry-run] | --probe [--json]\n"
+	fprintf(to, "usage: proctor-worker --serve FD [--allow-own-ids] | --stop DIRECTORY | --sweep [--dry-run] | --probe [--json] [--allow-own-ids]\n"
 		    "The program that executes candidates; proctor-core starts it. --probe tries a boundary on this host.\n");
 	return to == stdout ? 0 : EXIT_USAGE;
 }
@@ -75,12 +76,16 @@ static int load_image(struct pr_error *error)
 struct start {
 	unsigned outer_count;	/* ids of the outer namespace (outer.h); 0: there is none */
 	const char *unit;	/* our scope (scope.h), or NULL */
+	const char *own_ids, *own_ids_remedy;	/* why there is no id range, or NULL (outer.h) */
+	bool allow_own_ids;
 };
 
 static int worker_open(struct worker *worker, const struct start *start, unsigned *ret_swept, struct pr_error *error)
 {
 	memset(worker, 0, sizeof *worker);
 	worker->image = worker->null = -1;
+	worker->own_ids = start->own_ids;
+	worker->own_ids_remedy = start->own_ids_remedy;
 	cgroup_tree_init(&worker->tree);
 	int r = worker->image = load_image(error);
 	if (r >= 0)
@@ -197,6 +202,11 @@ static int read_start(int argc, char **argv, struct start *start)
 	for (; argc - taken >= 3; taken += 2) {
 		if (strcmp(argv[taken + 1], "--outer") == 0)
 			start->outer_count = (unsigned)strtoul(argv[taken + 2], NULL, 10);
+		else if (strcmp(argv[taken + 1], "--own-ids") == 0) {
+			start->outer_count = OUTER_NO_RANGE;
+			start->own_ids = argv[taken + 2];
+		} else if (strcmp(argv[taken + 1], "--own-ids-remedy") == 0)
+			start->own_ids_remedy = argv[taken + 2];
 		else if (strcmp(argv[taken + 1], "--scoped") == 0)
 			start->unit = argv[taken + 2];
 		else
@@ -226,7 +236,7 @@ static int find_place(char **arguments, const struct start *start, struct pr_err
 			return -error->code;
 	}
 	*error = (struct pr_error){ 0 };
-	return start->outer_count ? outer_check(error) : outer_enter(arguments, error);
+	return start->outer_count ? outer_check(error) : outer_enter(arguments, start->allow_own_ids, error);
 }
 
 static int sweep_command(bool dry_run)
@@ -249,6 +259,8 @@ int main(int argc, char **argv)
 	int taken = read_start(argc, argv, &start);
 	argv += taken;
 	argc -= taken;
+	start.allow_own_ids = argc >= 3 && strcmp(argv[argc - 1], "--allow-own-ids") == 0;
+	argc -= start.allow_own_ids;
 	bool serving = argc == 3 && strcmp(argv[1], "--serve") == 0;
 	bool json = argc == 3 && strcmp(argv[2], "--json") == 0;
 	bool probing = (argc == 2 || json) && strcmp(argv[1], "--probe") == 0;

@@ -75,6 +75,8 @@ static struct json *sandbox(const struct sandbox_spec *from, int *result)
 	set(object, result, "read_only", strings(&from->read_only, result));
 	set(object, result, "network", text(from->network));
 	set(object, result, "limits", limits);
+	if (from->own_ids)
+		set(object, result, "own_ids", text(from->own_ids));
 	return object;
 }
 

@@ -113,6 +113,16 @@ static void read_read_only(struct reader *reader, const struct key *key, const s
 		strings->items[i] = file_path(reader, strings->items[i]);
 }
 
+static void read_own_ids(struct reader *reader, const struct key *key, const struct json *value, void *field)
+{
+	const char *text = json_text(value);
+	if (text && strcmp(text, "allow") == 0)
+		*(const char **)field = "allow";
+	else
+		faults_add(reader->faults, at_value(value), "%s is not known; \"allow\" is allowed, or leave it out: it is for hosts "
+			   "that have no id range (docs/hosts.md)", key->name);
+}
+
 static void read_sandbox(struct reader *reader, const struct key *key, const struct json *value, void *field)
 {
 	static const struct key keys[] = {
@@ -121,7 +131,7 @@ static void read_sandbox(struct reader *reader, const struct key *key, const str
 		{ "read_only", read_read_only, offsetof(struct sandbox_spec, read_only), 0, 64, NULL, 0 },
 		{ "network", read_network, offsetof(struct sandbox_spec, network), 0, 0, NULL, 0 },
 		{ "limits", read_limits, offsetof(struct sandbox_spec, limits), 0, 0, NULL, 0 },
-		{ "own_ids", read_undelivered, 0, 0, 0, "leave it out: give this host an id range (man 5 subuid)", 0 },
+		{ "own_ids", read_own_ids, offsetof(struct sandbox_spec, own_ids), 0, 0, NULL, 0 },
 	};
 	read_object(reader, key->name, value, keys, ELEMENTS(keys), field);
 }

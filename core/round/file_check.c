@@ -206,6 +206,9 @@ static void check_profile(struct reader *reader, const struct json *object)
 	if (trusted && strcmp(sandbox->root, "host") != 0)
 		faults_add(reader->faults, at_value(json_get(object, "root")), PROFILE_TRUSTED " shows the host as it is; \"host\" is the "
 			   "one root allowed");
+	if (trusted && sandbox->own_ids)
+		faults_add(reader->faults, at_value(json_get(object, "own_ids")), "own_ids is not delivered by " PROFILE_TRUSTED ": with "
+			   "the owner's id and no layers the owner's files are the agent's; leave it out");
 }
 
 static void check_sandbox(struct reader *reader, const struct json *root)

@@ -204,7 +204,7 @@ int round_start_worker(struct round *round, struct pr_error *error)
 {
 	struct worker *worker = &round->engine.worker;
 	*worker = (struct worker){ .loop = &round->loop, .event = round_on_worker, .died = round_on_worker_death,
-		.context = round, .stderr_fd = round->log_fd };
+		.context = round, .stderr_fd = round->log_fd, .allow_own_ids = round->engine.spec.sandbox.own_ids != NULL };
 	return worker_start(worker, error);
 }
 

@@ -81,6 +81,7 @@ struct sandbox_spec {
 	struct strings read_only;	/* absolute */
 	const char *network;
 	struct limits_spec limits;
+	const char *own_ids;		/* "allow": the owner's id where the host has no range; NULL: refused there */
 };
 
 struct budget_spec {

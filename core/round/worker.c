@@ -150,8 +150,8 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 
 static int spawn(struct worker *worker, const char *path, int its_end, struct pr_error *error)
 {
-	char serve[] = "--serve", number[8];
-	char *arguments[] = { (char *)path, serve, number, NULL };
+	char serve[] = "--serve", own_ids[] = "--allow-own-ids", number[8];
+	char *arguments[] = { (char *)path, serve, number, worker->allow_own_ids ? own_ids : NULL, NULL };
 	uv_stdio_container_t stdio[SERVE_FD + 1] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = worker->stderr_fd },

@@ -27,6 +27,7 @@ struct worker {
 	void (*died)(void *context, const char *why);
 	void *context;
 	int stderr_fd;			/* what it has to say goes there; borrowed */
+	bool allow_own_ids;		/* where the host has no id range */
 
 	int socket;
 	uv_poll_t *poll;
@@ -35,7 +36,7 @@ struct worker {
 	bool ready;
 };
 
-/* Zero the struct and set the five first members beforehand. `ready` comes as an event. */
+/* Zero the struct and set the six first members beforehand. `ready` comes as an event. */
 int worker_start(struct worker *worker, struct pr_error *error);
 /* Closes the socket; the worker ends by itself. `died` is not called. */
 void worker_stop(struct worker *worker);

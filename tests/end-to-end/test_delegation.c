@@ -106,6 +106,110 @@ static void test_small_range(void **state)
 	scratch_remove(directory);
 }
 
+/* --- no range, and allowed -------------------------------------------------------------------------- */
+
+/*
+ * The agent finds itself with one id and no capability, cannot get at its init, and does its work; its tests pass. Shown by
+ * exit codes alone: what it finds amiss is its failure.
+ */
+#define AGENT_SCRIPT \
+	"#!/bin/sh\n" \
+	"grep -q '^CapEff:.0000000000000000$' /proc/self/status && grep -q '^CapBnd:.0000000000000000$' /proc/self/status || exit 21\n" \
+	"[ $(wc -l < /proc/self/uid_map) = 1 ] && [ $(cat /proc/self/setgroups) = deny ] || exit 22\n" \
+	"if (: > /proc/1/mem) 2>/dev/null; then exit 23; fi\n" \
+	"if (: < /proc/1/environ) 2>/dev/null; then exit 24; fi\n" \
+	"if kill -9 1 2>/dev/null && ! kill -0 1; then exit 25; fi\n" \
+	"if (: > /usr/bin/proctor-trial) 2>/dev/null || (: > /proctor-trial) 2>/dev/null; then exit 26; fi\n" \
+	"if mount -t tmpfs none /tmp 2>/dev/null; then exit 27; fi\n" \
+	"echo done > made\n"
+
+static char *write_own_round(const char *directory, const char *sandbox)
+{
+	char *file = scratch_text("%s/own.round.json", directory);
+	_cleanup_free_ char *subject = scratch_text("%s/subject/file", directory), *agent = scratch_text("%s/agent.sh", directory);
+	_cleanup_free_ char *text = scratch_text(
+		"{ \"round\": \"own\", \"kind\": \"smoke\", \"agent\": { \"name\": \"a\", \"command\": [\"./agent.sh\"] },\n"
+		"  \"budget\": { \"wall_clock\": \"1m\", \"tests_wall_clock\": \"1m\" },\n"
+		"  \"sandbox\": { %s \"limits\": { \"processes\": 64 } },\n"
+		"  \"tasks\": [ { \"id\": \"t\", \"directory\": \"subject\", \"prompt\": \"p\",\n"
+		"  \"tests\": [ { \"command\": [\"test\", \"-e\", \"made\"], \"baseline\": [1], \"patched\": [0] } ] } ] }\n", sandbox);
+	assert_int_equal(scratch_write(subject, 0644, "x\n"), 0);
+	assert_int_equal(scratch_write(agent, 0755, AGENT_SCRIPT), 0);
+	assert_int_equal(chmod(agent, 0755), 0);
+	assert_int_equal(scratch_write(file, 0644, text), 0);
+	return file;
+}
+
+/* Runs the round as that user, in a shell that then shows the records and what is left of cgroups. */
+static int run_own(struct process *process, const char *option, const char *path, const char *file)
+{
+	_cleanup_free_ char *variable = path ? scratch_text("PATH=%s:/usr/sbin:/usr/bin:/sbin:/bin", path) : NULL;
+	const char *environment[] = { variable, NULL };
+	const char *argv[] = { ORDINARY, option, "sh", "-c",
+		"export XDG_STATE_HOME=$(mktemp -d); " PROCTOR_BUILD "/proctor run \"$0\" --yes; code=$?\n"
+		"find $XDG_STATE_HOME -name '*.json*' -type f -exec cat {} +; rm -rf $XDG_STATE_HOME\n"
+		"exit $code", file, NULL };
+	int r = process_run(process, &(struct process_start){ .argv = argv, .environment = environment }, PROBE_MS);
+	if (r == 77)
+		skip_test("%s", process->output.data);
+	return r;
+}
+
+static void assert_said(const struct process *process, int code, int wanted, const char *const *said)
+{
+	for (; *said; said++)
+		if (code != wanted || (!strstr(process->output.data, *said) && !strstr(process->error.data, *said)))
+			fail_msg("exit code %d; wanted \"%s\"; said: %s%s", code, *said, process->output.data, process->error.data);
+}
+
+#define MARK "ids: init and candidate share the owner's own id"
+
+static void test_own_ids_must_be_asked_for(void **state)
+{
+	(void)state;
+	_cleanup_free_ char *directory = open_directory(), *file = write_own_round(directory, "");
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	int r = run_own(&process, "--range=0", NULL, file);
+	assert_said(&process, r, 2, OPTIONS("gives the user proctor-ordinary no range", "usermod --add-subuids", "own_ids"));
+	scratch_remove(directory);
+}
+
+static void test_own_ids_without_a_range(void **state)
+{
+	(void)state;
+	_cleanup_free_ char *directory = open_directory(), *file = write_own_round(directory, "\"own_ids\": \"allow\",");
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	int r = run_own(&process, "--range=0", NULL, file);
+	assert_said(&process, r, 0, OPTIONS(MARK, "every run has the owner's own id", "usermod --add-subuids", "\"certifiable\":false"));
+	scratch_remove(directory);
+}
+
+static void test_own_ids_without_a_mapper(void **state)
+{
+	(void)state;
+	_cleanup_free_ char *directory = open_directory(), *file = write_own_round(directory, "\"own_ids\": \"allow\",");
+	_cleanup_free_ char *mapper = scratch_text("%s/bin/newuidmap", directory), *path = scratch_text("%s/bin", directory);
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	assert_int_equal(scratch_write(mapper, 0755, "#!/bin/sh\nexit 1\n"), 0);
+	assert_int_equal(chmod(path, 0755) | chmod(mapper, 0755), 0);
+	int r = run_own(&process, "--range=65536", path, file);
+	assert_said(&process, r, 0, OPTIONS(MARK, "newuidmap is not set-user-ID root", "chmod u+s"));
+	scratch_remove(directory);
+}
+
+/* Where there is a range the key changes nothing: the agent has two ids, and what it finds is another host. */
+static void test_own_ids_with_a_range(void **state)
+{
+	(void)state;
+	_cleanup_process_ struct process process = PROCESS_INIT;
+	const char *argv[] = { ORDINARY, WORKER, "--probe", "--json", "--allow-own-ids", NULL };
+	int r = process_run(&process, &(struct process_start){ .argv = argv }, PROBE_MS);
+	if (r == 77)
+		skip_test("%s", process.output.data);
+	if (r != 0 || strstr(process.output.data, MARK) || strstr(process.output.data, "\"ids\""))
+		fail_msg("exit code %d: %s%s", r, process.output.data, process.error.data);
+}
+
 static void test_no_user_namespaces(void **state)
 {
 	(void)state;
@@ -241,7 +345,9 @@ int main(void)
 		skip_program("only root can play an ordinary user");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_subtree), cmocka_unit_test(test_read_only_hierarchy), cmocka_unit_test(test_no_range),
-		cmocka_unit_test(test_small_range),
+		cmocka_unit_test(test_small_range), cmocka_unit_test(test_own_ids_must_be_asked_for),
+		cmocka_unit_test(test_own_ids_without_a_range), cmocka_unit_test(test_own_ids_without_a_mapper),
+		cmocka_unit_test(test_own_ids_with_a_range),
 		cmocka_unit_test(test_no_user_namespaces), cmocka_unit_test(test_user_namespace_without_rights),
 		cmocka_unit_test(test_no_landlock),
 		cmocka_unit_test(test_no_mapper), cmocka_unit_test(test_mapper_without_rights), cmocka_unit_test(test_scope_of_systemd),

@@ -19,7 +19,7 @@ static const char text[] =
 	"{\"round\": \"r\", \"kind\": \"baseline\", \"repeat\": 2, \"parallel\": 3, \"freeze_expires\": \"1h\", \"stricter\": true,\n"
 	" \"agent\": {\"name\": \"n\\u00e4me\", \"command\": [\"./run.sh\", \"${prompt}\", \"\"], \"environment\": {\"B\": \"2\", \"A\": \"\"},\n"
 	"            \"files\": {\".x/y\": \"run.sh\"}, \"allowed_exit_codes\": [0, 3, -9]},\n"
-	" \"sandbox\": {\"read_only\": [\".\"], \"limits\": {\"cpus\": 0.5, \"memory\": \"64MiB\"}},\n"
+	" \"sandbox\": {\"read_only\": [\".\"], \"limits\": {\"cpus\": 0.5, \"memory\": \"64MiB\"}, \"own_ids\": \"allow\"},\n"
 	" \"budget\": {\"wall_clock\": \"1500ms\", \"tests_wall_clock\": \"2s\", \"round_wall_clock\": \"1h\"},\n"
 	" \"tasks\": [{\"id\": \"t\", \"directory\": \".\", \"prompt\": \"two\\nlines\", \"protect\": [\"a/**\"], \"scratch\": [\"b\"],\n"
 	"   \"on_wall_clock\": \"error\", \"baseline_repeats\": 2, \"tests\": [{\"command\": [\"./run.sh\", \"x\"], \"baseline\": 1, \"patched\": [0, 2]}]}]}";
@@ -56,6 +56,7 @@ static void twice_is_the_same(void **state)
 	faults_print(&more, path, stderr);
 	assert_int_equal(r, 0);
 	assert_int_equal(again.task_count, 2);
+	assert_string_equal(again.sandbox.own_ids, "allow");
 	assert_string_equal(again.tasks[1].id, "t#2");
 	assert_string_equal(again.folder, folder);
 	compile(&again, &second);

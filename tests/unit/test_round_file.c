@@ -93,6 +93,7 @@ static void defaults(void **state)
 	assert_int_equal(spec->parallel, 1);
 	assert_string_equal(spec->sandbox.root, "host");
 	assert_string_equal(spec->sandbox.network, "none");
+	assert_null(spec->sandbox.own_ids);
 	assert_true(spec->sandbox.limits.memory_bytes == UINT64_C(2) << 30);
 	assert_true(spec->sandbox.limits.workspace_bytes == UINT64_C(1) << 30);
 	assert_int_equal(spec->sandbox.limits.processes, 256);
@@ -256,7 +257,10 @@ static const struct fault_example fault_examples[] = {
 	{ ROUND(", \"sandbox\": {\"network\": \"host\"}", "", ""), 1, 39, "\"none\" is allowed" },
 	{ ROUND(", \"sandbox\": {\"profile\": \"residency.trusted-local.v1\"}", "", ""), 1, 39, "\"network\": \"host\"" },
 	{ ROUND(", \"sandbox\": {\"profile\": \"residency.certified-local.v1\"}", "", ""), 1, 39, "trusted-local" },
-	{ ROUND(", \"sandbox\": {\"own_ids\": \"allow\"}", "", ""), 1, 39, "not delivered" },
+	{ ROUND(", \"sandbox\": {\"profile\": \"residency.trusted-local.v1\", \"network\": \"host\", \"own_ids\": \"allow\"}", "", ""), 1, 100,
+	  "own_ids is not delivered by residency.trusted-local.v1" },
+	{ ROUND(", \"sandbox\": {\"own_ids\": \"deny\"}", "", ""), 1, 39, "\"allow\" is allowed" },
+	{ ROUND(", \"sandbox\": {\"own_ids\": true}", "", ""), 1, 39, "\"allow\" is allowed" },
 	{ ROUND(", \"provider\": {}", "", ""), 1, 28, "not delivered" },
 	{ ROUND(", \"identity\": [\"x\"]", "", ""), 1, 28, "not delivered" },
 	{ ROUND(", \"budget\": {\"spend\": \"2 USD\"}", "", ""), 1, 36, "no meter" },

@@ -21,16 +21,21 @@
 
 #include <proctor/error.h>
 
-#define CANDIDATE_ID 1000	/* uid and gid inside; init is 0 inside; both are ids of the run's own outside */
+/*
+ * uid and gid of the candidate inside; init is 0 inside, and both are ids of the run's own outside. Without an id range
+ * (outer.h) there is one id, the owner's: the candidate is 0 inside as well, without capabilities.
+ */
+#define CANDIDATE_ID 1000
+#define CANDIDATE_ID_SHARED 0
 #define WORKSPACE_PATH "/workspace"
 #define HOME_PATH "/home/candidate"
 
 /* --- ids ------------------------------------------------------------------------------------------- */
 
-/* Becomes inner 0, without supplementary groups. */
-int ids_enter(void);
-/* Worker: writes the two maps of a newborn's user namespace: 0 and CANDIDATE_ID to base and base + 1. */
-int ids_map(pid_t pid, uid_t base, struct pr_error *error);
+/* Becomes inner 0, without supplementary groups but with CANDIDATE_ID_SHARED: these cannot be given up then (ids.c). */
+int ids_enter(uid_t candidate);
+/* Worker: writes the two maps of a newborn's user namespace: 0 to base, and CANDIDATE_ID to base + 1. */
+int ids_map(pid_t pid, uid_t base, uid_t candidate, struct pr_error *error);
 
 /* --- network --------------------------------------------------------------------------------------- */
 
