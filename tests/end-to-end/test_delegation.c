@@ -145,9 +145,10 @@ static int run_own(struct process *process, const char *option, const char *path
 {
 	_cleanup_free_ char *variable = path ? scratch_text("PATH=%s:/usr/sbin:/usr/bin:/sbin:/bin", path) : NULL;
 	const char *environment[] = { variable, NULL };
-	const char *argv[] = { ORDINARY, option, "sh", "-c",
+	const char *argv[] = { ORDINARY, option, "/bin/sh", "-c",
 		"export XDG_STATE_HOME=$(mktemp -d); " PROCTOR_BUILD "/proctor run \"$0\" --yes; code=$?\n"
 		"find $XDG_STATE_HOME -name '*.json*' -type f -exec cat {} +; rm -rf $XDG_STATE_HOME\n"
+		"find /sys/fs/cgroup -name 'proctor-[0-9]*' -user $(id -u) 2>/dev/null | sed 's/^/LEFT /'\n"
 		"exit $code", file, NULL };
 	int r = process_run(process, &(struct process_start){ .argv = argv, .environment = environment }, PROBE_MS);
 	if (r == 77)
@@ -157,6 +158,8 @@ static int run_own(struct process *process, const char *option, const char *path
 
 static void assert_said(const struct process *process, int code, int wanted, const char *const *said)
 {
+	if (strstr(process->output.data, "LEFT "))
+		fail_msg("%s", process->output.data);
 	for (; *said; said++)
 		if (code != wanted || (!strstr(process->output.data, *said) && !strstr(process->error.data, *said)))
 			fail_msg("exit code %d; wanted \"%s\"; said: %s%s", code, *said, process->output.data, process->error.data);

@@ -257,7 +257,7 @@ static const struct fault_example fault_examples[] = {
 	{ ROUND(", \"sandbox\": {\"network\": \"host\"}", "", ""), 1, 39, "\"none\" is allowed" },
 	{ ROUND(", \"sandbox\": {\"profile\": \"residency.trusted-local.v1\"}", "", ""), 1, 39, "\"network\": \"host\"" },
 	{ ROUND(", \"sandbox\": {\"profile\": \"residency.certified-local.v1\"}", "", ""), 1, 39, "trusted-local" },
-	{ ROUND(", \"sandbox\": {\"profile\": \"residency.trusted-local.v1\", \"network\": \"host\", \"own_ids\": \"allow\"}", "", ""), 1, 100,
+	{ ROUND(", \"sandbox\": {\"profile\": \"residency.trusted-local.v1\", \"network\": \"host\", \"own_ids\": \"allow\"}", "", ""), 1, 99,
 	  "own_ids is not delivered by residency.trusted-local.v1" },
 	{ ROUND(", \"sandbox\": {\"own_ids\": \"deny\"}", "", ""), 1, 39, "\"allow\" is allowed" },
 	{ ROUND(", \"sandbox\": {\"own_ids\": true}", "", ""), 1, 39, "\"allow\" is allowed" },
