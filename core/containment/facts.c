@@ -61,6 +61,9 @@ struct json_object *facts_containment(const struct worker *worker, unsigned rema
 		certifiable = false;
 		json_object_array_add(reasons, json_object_new_string("processes outlived the boundary"));
 	}
+	if (trusted)
+		json_object_array_add(reasons, json_object_new_string("workspace: a process of the host that the agent can talk to can be handed a "
+								      "file of it, and write there while it is collected"));
 	if (worker->own_ids) {
 		certifiable = false;
 		json_object_array_add(reasons, json_object_new_string("ids: init and candidate share the owner's own id, and the owner's "

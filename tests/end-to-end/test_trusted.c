@@ -91,6 +91,8 @@ static void test_without_layers(void **state)
 	is(containment, "kill_boundary_enforced", "true");
 	is(containment, "control_plane_isolated", "false");
 	is(containment, "certifiable", "false");
+	/* One for the axis, one for what a file that was handed on lets others do. */
+	assert_non_null(strstr(json_object_to_json_string(member(containment, "uncertifiable_reasons")), "handed a file of it"));
 	json_object_put(object);
 	assert_int_equal(driver_left(&driver, 5000), 0);
 }
